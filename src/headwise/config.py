@@ -1,0 +1,255 @@
+"""The recipe of a run: frozen dataclasses, read from TOML, saved as JSON beside the weights.
+
+A TOML table has the name of the field that holds it, so the dataclasses below are the reference of all
+keys. Unknown keys and wrong types are errors: a misspelt key that is silently ignored costs a training run.
+"""
+
+import dataclasses
+import difflib
+import json
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from headwise.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The shape of a model. A recipe's `model.preset` lays other values under these (see presets.py)."""
+
+    family: str = "encoder_decoder"
+    preset: str = "base"
+    width: int = 512
+    """d_model of the decoder, and of the encoder unless `encoder_width` says otherwise."""
+    encoder_width: int = 0
+    """0: `width`."""
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    heads: int = 8
+    key_value_heads: int = 0
+    """Fewer than `heads` for grouped attention; 0: as many as `heads`."""
+    hidden: int = 2048
+    """Inner width of the feed-forward."""
+    activation: str = "relu"
+    feed_forward: str = "plain"
+    norm: str = "layer"
+    norm_order: str = "post"
+    positions: str = "sinusoidal"
+    max_positions: int = 1024
+    """How many positions a learned encoding has; the other kinds have no limit."""
+    rotary_base: float = 10000.0
+    rotary_scaling: float = 1.0
+    tie: Literal["all", "decoder", "none"] = "all"
+    """all: source, target and output share a matrix; decoder: target and output do; none: three matrices."""
+    bias: bool = True
+    dropout: float = 0.1
+    """On the embeddings and on each sublayer's output, where the paper has it."""
+    attention_dropout: float = 0.0
+    hidden_dropout: float = 0.0
+    init: str = "xavier"
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """The tokenizer, trained with the model."""
+
+    kind: str = "unigram"
+    """unigram or bpe (SentencePiece with byte fallback), words, characters, bytes."""
+    vocabulary: int = 0
+    """0: chosen from the size of the corpus."""
+    sampling: float = 0.0
+    """Subword sampling while training: smoothing alpha of unigram, dropout rate of bpe. 0: off."""
+    candidates: int = 16
+    """Segmentations that unigram sampling chooses from."""
+    sample: int = 500_000
+    """Sentences, drawn over the whole corpus, that the tokenizer is trained on."""
+    tags: Literal["auto", "always", "never"] = "auto"
+    """Whether the source starts with a tag of the target language; auto: if there are several directions."""
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """One corpus: `pairs` (TSV, TMX, JSON lines) or a `source` and a `target` text file, line by line."""
+
+    pairs: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    source_language: str = ""
+    target_language: str = ""
+    """Empty: the languages of the data table."""
+    weight: float = 1.0
+    """How often an epoch sees each pair; 0.5: a fresh half of them each epoch."""
+    licence: str = ""
+    """Goes into the model card."""
+
+
+@dataclass(frozen=True)
+class CleanConfig:
+    """What makes a training pair unusable. 0 or false turns a rule off."""
+
+    max_characters: int = 1000
+    max_words: int = 200
+    max_ratio: float = 4.0
+    """Longer side over shorter side, in characters; sides under 10 characters count as 10."""
+    duplicates: bool = True
+    copies: bool = True
+    """Drop pairs whose two sides are equal."""
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    source_language: str = ""
+    target_language: str = ""
+    train: tuple[CorpusConfig, ...] = ()
+    valid: tuple[CorpusConfig, ...] = ()
+    test: tuple[CorpusConfig, ...] = ()
+    folder: str = ""
+    """Relative paths of corpora count from here; empty: from the current folder."""
+    held_out: int = 1000
+    """Pairs taken out of the training data for validation when no `valid` is given (at most a twentieth)."""
+    both_directions: bool = False
+    """Train every corpus in its direction and in the opposite one, told apart by language tags."""
+    max_tokens: int = 256
+    """Pairs with a longer side, in tokens, are left out of training (and counted)."""
+    clean: CleanConfig = field(default_factory=CleanConfig)
+    cache: str = ""
+    """Folder for the encoded corpora; empty: `data` in the output folder."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    steps: int = 10_000
+    batch_tokens: int = 4096
+    """Padded tokens of the longer side in one batch."""
+    accumulate: int = 1
+    """Batches whose gradients make one step."""
+    learning_rate: float = 0.0
+    """Peak. 0: the paper's, (width * 4000)^-0.5."""
+    schedule: str = "inverse_sqrt"
+    warmup: int = 4000
+    """Steps; at most a tenth of all steps is used."""
+    decay: float = 0.2
+    """Share of the steps in which the warm-up-stable-decay schedule falls."""
+    beta1: float = 0.9
+    beta2: float = 0.98
+    epsilon: float = 1e-9
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    """Largest norm of the whole gradient; 0: no limit."""
+    label_smoothing: float = 0.1
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """auto: bfloat16 autocast on a GPU that has it, float32 elsewhere."""
+    device: str = "auto"
+    validate_every: int = 500
+    validate_pairs: int = 1000
+    """Pairs of the validation set that are used, from its start; 0: all."""
+    validate_bleu: bool = True
+    checkpoint_every: int = 500
+    keep: int = 3
+    """Newest checkpoints kept beside the best one."""
+    patience: int = 0
+    """Validations without a better loss before training stops; 0: never."""
+    average: int = 1
+    """The final weights are the mean of this many newest checkpoints; 1: the best one alone."""
+    ema: float = 0.0
+    """Decay of an exponential moving average of the weights, used for validation and the result; 0: none."""
+    max_nonfinite: int = 5
+    """Steps in a row with a non-finite loss or gradient before the run stops."""
+    log_every: int = 50
+    tensorboard: bool = False
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A whole run."""
+
+    seed: int = 1
+    out: str = ""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    text: TextConfig = field(default_factory=TextConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+
+C = TypeVar("C")
+
+
+def read_recipe(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such recipe") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    return tables
+
+
+def override(tables: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """Apply `table.key=value` settings. A value is read as TOML; what is not TOML is a plain string."""
+    tables = json.loads(json.dumps(tables, default=str))
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"--set wants key=value, got {setting!r}")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        *parents, key = name.strip().split(".")
+        table = tables
+        for parent in parents:
+            table = table.setdefault(parent, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"--set {setting}: {parent} is not a table")
+        table[key] = value
+    return tables
+
+
+def from_tables(kind: type[C], tables: Mapping[str, Any], where: str = "") -> C:
+    """Build the dataclass `kind` from plain tables, strictly: every key exists and has the right type."""
+    hints = typing.get_type_hints(kind)
+    names = [f.name for f in dataclasses.fields(typing.cast(Any, kind))]
+    for key in tables:
+        if key not in names:
+            near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+            hint = f"; did you mean {where}{near[0]}?" if near else f"; there are: {', '.join(names)}"
+            raise ConfigError(f"unknown key {where}{key}{hint}")
+    return kind(**{key: _value(hints[key], value, where + key) for key, value in tables.items()})
+
+
+def to_tables(config: object) -> dict[str, Any]:
+    """The plain tables of a config: what `from_tables` reads back, and what JSON can hold."""
+    tables: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(typing.cast(Any, config))))
+    return tables
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{where} must be a table")
+        return from_tables(typing.cast(type, hint), value, where + ".")
+    origin = typing.get_origin(hint)
+    if origin is Literal:
+        if value not in typing.get_args(hint):
+            raise ConfigError(f"{where} must be one of {', '.join(typing.get_args(hint))}, not {value!r}")
+        return value
+    if origin is tuple:
+        item = typing.get_args(hint)[0]
+        items = value if isinstance(value, list | tuple) else [value]
+        return tuple(_value(item, each, f"{where}[{i}]") for i, each in enumerate(items))
+    if hint is float and type(value) is int:
+        return float(value)
+    if isinstance(hint, types.UnionType) or type(value) is not hint:
+        raise ConfigError(f"{where} must be {_NAMES.get(hint, str(hint))}, not {value!r}")
+    return value
+
+
+_NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}

@@ -1,0 +1,1 @@
+"""The families: models assembled from the parts in `nn`."""

@@ -1,0 +1,65 @@
+"""The feed-forward network: the same two-layer perceptron at every position."""
+
+from collections.abc import Callable
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+Activation = Callable[[Tensor], Tensor]
+
+ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+
+
+class FeedForward(nn.Module):
+    """activation(x W1 + b1) W2 + b2."""
+
+    def __init__(
+        self,
+        width: int,
+        hidden: int,
+        activation: Activation,
+        *,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.expand = nn.Linear(width, hidden, bias=bias)
+        self.contract = nn.Linear(hidden, width, bias=bias)
+        self.activation = activation
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        y: Tensor = self.contract(self.dropout(self.activation(self.expand(x))))
+        return y
+
+
+class GatedFeedForward(nn.Module):
+    """(activation(x W1) * x W3) W2: the gate decides what passes (GLU variants; with SiLU, SwiGLU)."""
+
+    def __init__(
+        self,
+        width: int,
+        hidden: int,
+        activation: Activation,
+        *,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, hidden, bias=bias)
+        self.expand = nn.Linear(width, hidden, bias=bias)
+        self.contract = nn.Linear(hidden, width, bias=bias)
+        self.activation = activation
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        y: Tensor = self.contract(self.dropout(self.activation(self.gate(x)) * self.expand(x)))
+        return y
+
+
+FEED_FORWARDS: dict[str, type[FeedForward] | type[GatedFeedForward]] = {
+    "plain": FeedForward,
+    "gated": GatedFeedForward,
+}

@@ -1,0 +1,1 @@
+"""Tokenizers: train, encode, decode, save, load."""
