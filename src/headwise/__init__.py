@@ -1,0 +1,40 @@
+"""Headwise: take sentence pairs, train a Transformer, translate - and look inside, head by head."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "HeadwiseError",
+    "LoadedModel",
+    "Recipe",
+    "TranslateOptions",
+    "Translation",
+    "Translator",
+    "__version__",
+    "load",
+]
+
+if TYPE_CHECKING:
+    from headwise.config import Recipe
+    from headwise.decode.translator import TranslateOptions, Translation, Translator
+    from headwise.errors import HeadwiseError
+    from headwise.models.folder import LoadedModel, load
+
+_HOMES = {
+    "HeadwiseError": "headwise.errors",
+    "LoadedModel": "headwise.models.folder",
+    "Recipe": "headwise.config",
+    "TranslateOptions": "headwise.decode.translator",
+    "Translation": "headwise.decode.translator",
+    "Translator": "headwise.decode.translator",
+    "load": "headwise.models.folder",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: PyTorch takes seconds, which `headwise --help` should not cost."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'headwise' has no attribute {name!r}")

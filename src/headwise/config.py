@@ -4,13 +4,14 @@ A TOML table has the name of the field that holds it, so the dataclasses below a
 keys. Unknown keys and wrong types are errors: a misspelt key that is silently ignored costs a training run.
 """
 
+import copy
 import dataclasses
 import difflib
 import json
 import tomllib
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -149,6 +150,8 @@ class TrainConfig:
     validate_pairs: int = 1000
     """Pairs of the validation set that are used, from its start; 0: all."""
     validate_bleu: bool = True
+    select_by: Literal["loss", "bleu"] = "loss"
+    """What makes a validation the best one."""
     checkpoint_every: int = 500
     keep: int = 3
     """Newest checkpoints kept beside the best one."""
@@ -192,23 +195,27 @@ def read_recipe(path: Path) -> dict[str, Any]:
     return tables
 
 
-def override(tables: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """Apply `table.key=value` settings. A value is read as TOML; what is not TOML is a plain string."""
-    tables = json.loads(json.dumps(tables, default=str))
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals or not name:
-            raise ConfigError(f"--set wants key=value, got {setting!r}")
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = text
-        *parents, key = name.strip().split(".")
+def parse_setting(setting: str) -> tuple[str, Any]:
+    """`table.key=value`; the value is read as TOML, and what is not TOML is a plain string."""
+    name, equals, text = setting.partition("=")
+    if not equals or not name.strip():
+        raise ConfigError(f"--set wants key=value, got {setting!r}")
+    try:
+        return name.strip(), tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), text
+
+
+def override(tables: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables with each dotted key of `settings` set."""
+    tables = copy.deepcopy(dict(tables))
+    for name, value in settings.items():
+        *parents, key = name.split(".")
         table = tables
         for parent in parents:
             table = table.setdefault(parent, {})
             if not isinstance(table, dict):
-                raise ConfigError(f"--set {setting}: {parent} is not a table")
+                raise ConfigError(f"cannot set {name}: {parent} is not a table")
         table[key] = value
     return tables
 
@@ -247,7 +254,9 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         return tuple(_value(item, each, f"{where}[{i}]") for i, each in enumerate(items))
     if hint is float and type(value) is int:
         return float(value)
-    if isinstance(hint, types.UnionType) or type(value) is not hint:
+    if isinstance(hint, types.UnionType):
+        return None if value is None else _value(typing.get_args(hint)[0], value, where)
+    if type(value) is not hint:
         raise ConfigError(f"{where} must be {_NAMES.get(hint, str(hint))}, not {value!r}")
     return value
 

@@ -12,8 +12,13 @@ def normalise(text: str) -> str:
     """NFC, with every run of white space as one space and none at the ends.
 
     White space is what Python's `str.split` says it is: tabs, line ends, no-break, thin, ideographic and
-    the other Unicode spaces. Zero-width characters are no spaces and stay.
+    the other Unicode spaces. Zero-width characters are no spaces and stay. The result can always be
+    written as UTF-8: half of a surrogate pair, which a JSON escape can smuggle in, becomes U+FFFD.
     """
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text)  # returns the same object where nothing changes
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text = unicodedata.normalize("NFC", text)  # quick where the text is NFC already
     return " ".join(text.split())

@@ -1,0 +1,213 @@
+"""Long texts in pieces that a model can take: split at sentence ends, packed up to a number of tokens.
+
+Nothing is ever dropped: each piece keeps the white space that followed it, so `join` gives back the text, and
+a translator can put its translations between the separators of the original.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from headwise.errors import ConfigError
+
+
+class Piece(NamedTuple):
+    """Text to translate, and the white space (maybe none) between it and the next piece.
+
+    The text of the first piece is empty where a text begins with white space.
+    """
+
+    text: str
+    separator: str = ""
+
+
+_SPACED_ENDS = ".!?…।॥؟۔"  # end a sentence where white space follows
+_UNSPACED_ENDS = "。！？｡"  # end one anywhere
+_CLOSERS = "\"'”’“»«›‹)]}」』）】〉》〕］｝"  # stay with what they close; “ and « close in German and Danish
+_OPENERS = "\"'“”„‘‚«»‹›([{「『（【〈《〔［｛¿¡-–—"
+
+_PARTS = re.compile(r"\s+|\S+")
+_SPACES = re.compile(r"(\s+)")
+_LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_UNSPACED_END = re.compile(rf"[{_UNSPACED_ENDS}][{_UNSPACED_ENDS}!?…]*[{re.escape(_CLOSERS)}]*")
+_CLAUSE_ENDS = ",;:،؛、，；：—–" + _SPACED_ENDS + _UNSPACED_ENDS
+_UNSPACED_CLAUSE_END = re.compile(rf"[、，；：{_UNSPACED_ENDS}]+[{re.escape(_CLOSERS)}]*")
+_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")  # z.B, e.g, U.S
+
+# Words whose full stop rarely ends a sentence, as a name or more of a phrase follows ...
+_TITLES = re.compile(
+    "mr|mrs|ms|messrs|dr|drs|prof|st|ste|sr|jr|gen|col|capt|cpt|lt|sgt|maj|cmdr|rev|hon|gov|sen|rep|pres|supt"
+    "|vs|cf|viz|approx|dept|univ|mt"
+    "|hr|hrn|fr|frl|dipl|ing|bzw|bzgl|ca|evtl|ggf|inkl|exkl|sog|vgl|zzgl|geb|gest|röm"
+    "|mme|mmes|mlle|mgr|sra|srta|sres|dra|dña|ud|uds|excmo|sig|sigg|dott|avv"
+    "|г|ул|им|проф|акад|гр|тов",
+    re.IGNORECASE,
+)
+# ... and those whose full stop does not where a number follows.
+_NUMBERED = re.compile(
+    "no|nos|nr|núm|nº|vol|vols|fig|figs|eq|sec|ch|chap|p|pp|pg|art|abs|bd|kap|s|z|ziff|abb|tab|tel"
+    "|pág|págs|cap|lám|pag|стр|рис|табл|гл|п|с|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|okt|nov|dec|dez",
+    re.IGNORECASE,
+)
+
+
+def split(text: str) -> list[Piece]:
+    """The sentences of a text. A line break is an end as well: it is structure that a person put there."""
+    return list(_split(text))
+
+
+def join(pieces: Iterable[Piece]) -> str:
+    """The text that pieces were split from."""
+    return "".join(text + separator for text, separator in pieces)
+
+
+def pack(pieces: Iterable[Piece], length_of: Callable[[str], int], limit: int) -> list[Piece]:
+    """Consecutive sentences in groups of at most `limit` by `length_of`; `join` of both is the same text.
+
+    Groups do not reach over line breaks. A sentence beyond the limit is cut at commas and the like, else at
+    spaces, else between characters. Only a character beyond the limit by itself makes a group that is, too.
+    """
+    if limit < 1:
+        raise ConfigError(f"the limit of a piece must be at least 1 token, not {limit}")
+
+    def fits(text: str) -> bool:
+        return length_of(text) <= limit
+
+    groups: list[Piece] = []
+    run: list[Piece] = []  # sentences that may share groups
+    for piece in pieces:
+        if piece.text and fits(piece.text):
+            run.append(piece)
+            if not _LINE_BREAKS.search(piece.separator):
+                continue
+            groups += _fill(run, fits)
+        else:
+            groups += [*_fill(run, fits), *_cut(piece, fits, _CUTS)]
+        run = []
+    return [*groups, *_fill(run, fits)]
+
+
+def _split(text: str) -> Iterator[Piece]:
+    """Walk over words and the spaces between them; `start` is where the current sentence began."""
+    start = 0
+    word = ""
+    for part in _PARTS.finditer(text):
+        if not part.group().isspace():
+            word = part.group()
+            for end in _UNSPACED_END.finditer(part.group()):
+                if end.end() < len(part.group()):  # else the space after the word decides
+                    word = part.group()[end.end() :]
+                    yield Piece(text[start : part.end() - len(word)])
+                    start = part.end() - len(word)
+        else:
+            after = text[part.end() : part.end() + 1]
+            if (
+                not after
+                or not word
+                or _LINE_BREAKS.search(part.group())
+                or _ends_sentence(word, text, part.end())
+            ):
+                yield Piece(text[start : part.start()], part.group())
+                start = part.end()
+    if start < len(text):
+        yield Piece(text[start:])
+
+
+def _ends_sentence(word: str, text: str, following: int) -> bool:
+    """Whether a sentence ends after this word, where the next begins at `following`."""
+    bare = word.rstrip(_CLOSERS)
+    if not bare or bare[-1] not in _SPACED_ENDS + _UNSPACED_ENDS:
+        return False
+    if bare[-1] in _UNSPACED_ENDS:
+        return True
+    closed = len(bare) < len(word)
+    following_letter = text[following : following + 3].lstrip(_OPENERS)[:1]
+    # "Really?" he asked; well... maybe; approx. half. But a bare ! or ? ends even a text without capitals.
+    if following_letter.islower() and (closed or bare[-1] in ".…"):
+        return False
+    stem = bare[:-1].lstrip(_OPENERS)
+    if bare[-1] != "." or closed or not stem or stem[-1] in _SPACED_ENDS:
+        return True
+    return not _is_abbreviation(stem, following_letter)
+
+
+def _is_abbreviation(stem: str, following: str) -> bool:
+    """Whether the full stop after `stem` belongs to the word. In doubt it does: a missed end costs less."""
+    stem = stem.rsplit("-", 1)[-1]
+    if len(stem) == 1 and stem.isupper():
+        return True
+    if stem.isdecimal():  # 3. Mai, but not 1999. Then
+        return len(stem) <= 2
+    if _INITIALS.fullmatch(stem) or _TITLES.fullmatch(stem):
+        return True
+    return following.isdecimal() and _NUMBERED.fullmatch(stem) is not None
+
+
+def _fill(pieces: list[Piece], fits: Callable[[str], bool]) -> list[Piece]:
+    """As few consecutive groups as a greedy walk makes; the last separator of a group becomes its own."""
+    groups: list[Piece] = []
+    start = 0
+    while start < len(pieces):
+        end, stride = start + 1, 1
+        while stride:  # strides double and halve: a long word is cut in few calls, and each end was tried
+            if end + stride <= len(pieces) and fits(_merged(pieces[start : end + stride]).text):
+                end, stride = end + stride, stride * 2
+            else:
+                stride //= 2
+        groups.append(_merged(pieces[start:end]))
+        start = end
+    return groups
+
+
+def _merged(pieces: list[Piece]) -> Piece:
+    return Piece(join(pieces[:-1]) + pieces[-1].text, pieces[-1].separator)
+
+
+def _cut(piece: Piece, fits: Callable[[str], bool], cuts: list[Callable[[str], list[Piece]]]) -> list[Piece]:
+    """A sentence in parts that fit, made by the first cut if that is enough, else by the next ones."""
+    if not cuts or fits(piece.text):
+        return [piece]
+    parts: list[Piece] = []
+    run: list[Piece] = []
+    for part in cuts[0](piece.text):
+        if fits(part.text):
+            run.append(part)
+        else:
+            parts += [*_fill(run, fits), *_cut(part, fits, cuts[1:])]
+            run = []
+    parts += _fill(run, fits)
+    if not parts:
+        return [piece]
+    return [*parts[:-1], Piece(parts[-1].text, parts[-1].separator + piece.separator)]
+
+
+def _words(text: str) -> list[Piece]:
+    chunks = [*_SPACES.split(text), ""]  # word, space, word, space, ..., word, ""
+    pairs = zip(chunks[::2], chunks[1::2], strict=True)
+    return [Piece(word, space) for word, space in pairs if word or space]
+
+
+def _clauses(text: str) -> list[Piece]:
+    """Cut after marks that space or, in scripts without spaces, anything follows."""
+    clauses: list[Piece] = []
+    run: list[Piece] = []
+    for word, space in _words(text):
+        begin = 0
+        for mark in _UNSPACED_CLAUSE_END.finditer(word):
+            if mark.end() < len(word):
+                clauses.append(_merged([*run, Piece(word[begin : mark.end()])]))
+                run, begin = [], mark.end()
+        run.append(Piece(word[begin:], space))
+        if word.rstrip(_CLOSERS).endswith(tuple(_CLAUSE_ENDS)):
+            clauses.append(_merged(run))
+            run = []
+    return [*clauses, _merged(run)] if run else clauses
+
+
+def _characters(text: str) -> list[Piece]:
+    return [Piece(character) for character in text]
+
+
+_CUTS: list[Callable[[str], list[Piece]]] = [_clauses, _words, _characters]

@@ -1,0 +1,339 @@
+"""Text in, text out: the whole way from sentences to translations, batched and in the order of the input."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from headwise.decode.alignment import Alignment, align
+from headwise.decode.hypothesis import Hypothesis, length_penalty
+from headwise.decode.sampling import SamplingOptions, sample
+from headwise.decode.search import SearchOptions, beam_search
+from headwise.decode.split import Piece, pack, split
+from headwise.decode.stepper import DecoderStepper
+from headwise.devices import best_device
+from headwise.errors import ConfigError, DataError
+from headwise.models.folder import LoadedModel, load
+
+BATCH_TOKENS = 2048
+"""Padded source tokens times beam in one batch: enough to fill a processor, little enough for its memory."""
+
+
+@dataclass(frozen=True)
+class TranslateOptions:
+    """How to search. The defaults suit translation."""
+
+    beam: int = 4
+    nbest: int = 1
+    length_penalty: float = 1.0
+    """Exponent of the length by which the log-probability is divided; 0: no normalisation."""
+    max_ratio: float = 2.0
+    max_extra: int = 10
+    """A translation has at most max_ratio * source tokens + max_extra tokens."""
+    no_repeat: int = 0
+    """Size of an n-gram that may not occur twice in a translation; 0: any may."""
+    sampling: SamplingOptions | None = None
+    """Draw at random instead of searching; `nbest` gives the number of samples."""
+    seed: int = 0
+    alignments: bool = True
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation of one text."""
+
+    text: str
+    score: float
+    """Log-probability over length ** length_penalty; a text in parts has the mean of its parts."""
+    tokens: list[str] = field(default_factory=list)
+    alignment: Alignment = field(default_factory=list)
+    """Pairs (source word, target word), counted from 0 in the words between spaces."""
+    nbest: list["Translation"] = field(default_factory=list)
+    """The best candidates, this one first; a single text in parts has one."""
+    complete: bool = True
+    """False if the length limit ended it before `<eos>`."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A piece of an input text that is translated as one sentence."""
+
+    text: str
+    separator: str
+    source: list[int]  # ids, with tag and <eos>
+
+
+class Translator:
+    """A model ready to translate."""
+
+    def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
+        self.device = best_device(device)
+        self.loaded = model if isinstance(model, LoadedModel) else load(model, self.device)
+        self.model = self.loaded.model.to(self.device).eval()
+        self.tokenizer = self.loaded.tokenizer
+        self._stepper = DecoderStepper(self.model)
+
+    def translate(
+        self,
+        texts: Sequence[str] | str,
+        source: str | None = None,
+        target: str | None = None,
+        *,
+        beam: int = 4,
+        nbest: int = 1,
+        prefix: str = "",
+        options: TranslateOptions | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Translation]:
+        """Translate each text; one result a text, in order. Empty texts stay empty.
+
+        `source` and `target` are language codes, needed only by models of several directions. `prefix` is
+        what every translation has to start with. `options` replaces beam and nbest and says more. `progress`
+        is told the number of sentences done.
+        """
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        options = options or TranslateOptions(beam=beam, nbest=nbest)
+        tag = self._tag(source, target)
+        parts = [self._parts(text, tag) for text in texts]
+        queue = [(row, place) for row, row_parts in enumerate(parts) for place in range(len(row_parts))]
+        # Long sentences first: the largest need of memory shows at once, and batches have little padding.
+        queue.sort(key=lambda at: -len(parts[at[0]][at[1]].source))
+        done: dict[tuple[int, int], list[Translation]] = {}
+        forced = self.tokenizer.encode(prefix) if prefix else []
+        for batch in self._batches(queue, parts, options):
+            sources = [parts[row][place].source for row, place in batch]
+            prefixes = [forced if place == 0 else [] for _, place in batch]
+            for at, found in zip(batch, self._search(sources, prefixes, options), strict=True):
+                done[at] = found
+            if progress is not None:
+                progress(len(done))
+        return [
+            self._join(row_parts, [done[row, place] for place in range(len(row_parts))])
+            for row, row_parts in enumerate(parts)
+        ]
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        source: str | None = None,
+        target: str | None = None,
+        *,
+        length_alpha: float = 1.0,
+    ) -> list[float]:
+        """How likely each target is as the translation of its source: the score a search would give it."""
+        return [
+            length_penalty(sum(each), len(each), length_alpha)
+            for each in self.reference_log_probabilities(sources, targets, source, target)
+        ]
+
+    def reference_log_probabilities(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        source: str | None = None,
+        target: str | None = None,
+    ) -> list[list[float]]:
+        """Log-probability of each token of given translations, and of the `<eos>` after them."""
+        if len(sources) != len(targets):
+            raise DataError(f"{len(sources)} sources, but {len(targets)} targets")
+        tag = self._tag(source, target)
+        source_ids = [self._source_ids(text, tag) for text in sources]
+        return self.log_probabilities(
+            source_ids, self.tokenizer.encode_batch(targets)
+        )
+
+    @torch.inference_mode()
+    def log_probabilities(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> list[list[float]]:
+        """Log-probability of each target token and of the `<eos>` after it, all in one pass a batch."""
+        order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), len(targets[i])))
+        result: list[list[float]] = [[] for _ in sources]
+        for start in range(0, len(order), 64):
+            rows = order[start : start + 64]
+            target = self._pad([[self.tokenizer.sos, *targets[i], self.tokenizer.eos] for i in rows])
+            encoded = self.model.encode(self._pad([sources[i] for i in rows]))
+            logits = self.model.output_projection(self.model.decode(target[:, :-1], encoded).hidden)
+            chosen = logits.float().log_softmax(-1).gather(-1, target[:, 1:, None])[..., 0].tolist()
+            for i, log_p in zip(rows, chosen, strict=True):
+                result[i] = log_p[: len(targets[i]) + 1]
+        return result
+
+    @torch.inference_mode()
+    def _search(
+        self, sources: list[list[int]], prefixes: list[list[int]], options: TranslateOptions
+    ) -> list[list[Translation]]:
+        """The n-best translations of one batch."""
+        search = SearchOptions(
+            sos=self.tokenizer.sos,
+            eos=self.tokenizer.eos,
+            beam=max(options.beam, options.nbest) if options.sampling is None else 1,
+            nbest=options.nbest if options.sampling is None else 1,
+            length_penalty=options.length_penalty,
+            no_repeat=options.no_repeat,
+            forbidden=self.tokenizer.specials,
+        )
+        limits = [
+            int(len(source) * options.max_ratio + options.max_extra + len(prefix))
+            for source, prefix in zip(sources, prefixes, strict=True)
+        ]
+        state = self._stepper.start(self._pad(sources))
+        max_lengths = torch.tensor(limits, device=self.device)
+        if options.sampling is None:
+            found = beam_search(self._stepper, state, max_lengths, search, prefixes)
+        else:
+            generator = torch.Generator().manual_seed(options.seed)
+            found = sample(self._stepper, state, max_lengths, search, options.sampling, prefixes, generator)
+        alignments = self._align(sources, found) if options.alignments else None
+        return [
+            [
+                self._translation(hypothesis, alignments[row][rank] if alignments else [])
+                for rank, hypothesis in enumerate(hypotheses)
+            ]
+            for row, hypotheses in enumerate(found)
+        ]
+
+    def _align(self, sources: list[list[int]], found: list[list[Hypothesis]]) -> list[list[Alignment]]:
+        """Word alignments by one more pass over the finished translations, which shows the attention.
+
+        The last but one decoder layer: the last one already looks ahead to the word it has to write next.
+        """
+        layer = max(0, len(self.model.decoder.layers) - 2)
+        rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
+        targets = [[self.tokenizer.sos, *h.tokens] for hypotheses in found for h in hypotheses]
+        encoded = self.model.encode(self._pad(sources)).select(torch.tensor(rows, device=self.device))
+        output = self.model.decode(self._pad(targets), encoded, capture=True)
+        attention = output.cross_weights[layer].mean(1)  # [rows, T, S]
+        alignments = iter(
+            # Row t is the attention that led to token t: the query there is the token before it.
+            align(weights, self.tokenizer.word_ids(sources[row]), self.tokenizer.word_ids(target[1:]))
+            for weights, row, target in zip(attention, rows, targets, strict=True)
+        )
+        return [[next(alignments) for _ in hypotheses] for hypotheses in found]
+
+    def _translation(self, hypothesis: Hypothesis, alignment: Alignment) -> Translation:
+        return Translation(
+            text=self.tokenizer.decode(hypothesis.tokens),
+            score=hypothesis.score,
+            tokens=self.tokenizer.pieces(hypothesis.tokens),
+            alignment=alignment,
+            complete=hypothesis.finished,
+        )
+
+    def _parts(self, text: str, tag: int | None) -> list[_Part]:
+        """The text as sentences that the model can take, together with what stands between them."""
+        if not text.strip():
+            return []
+        limit, longest = self.loaded.task.usual_tokens, self.loaded.task.max_tokens
+
+        def length_of(piece: str) -> int:
+            return len(self.tokenizer.encode(piece))
+
+        if length_of(text) <= limit and "\n" not in text:
+            pieces = [Piece(text, "")]
+        else:
+            pieces = []
+            for sentence in split(text):
+                # A sentence is cut only where it is longer than anything the model has seen.
+                cut = pack([sentence], length_of, longest) if length_of(sentence.text) > limit else [sentence]
+                pieces += cut
+            pieces = _regroup(pieces, length_of, limit)
+        return [
+            _Part(piece.text, piece.separator, self._source_ids(piece.text, tag))
+            for piece in pieces
+            if piece.text.strip()
+        ]
+
+    def source_ids(self, text: str, source: str | None = None, target: str | None = None) -> list[int]:
+        """The ids the encoder sees for a text, tag and `<eos>` included."""
+        return self._source_ids(text, self._tag(source, target))
+
+    def _source_ids(self, text: str, tag: int | None) -> list[int]:
+        ids = self.tokenizer.encode(text)
+        return [*([tag] if tag is not None else []), *ids, self.tokenizer.eos]
+
+    def direction(self, source: str | None = None, target: str | None = None) -> tuple[str, str]:
+        """The direction that fits what was asked for; one that the model does not have is an error."""
+        task = self.loaded.task
+        fitting = [
+            (s, t)
+            for s, t in task.directions
+            if (source is None or _same(s, source)) and (target is None or _same(t, target))
+        ]
+        known = ", ".join(f"{s or '?'}-{t or '?'}" for s, t in task.directions)
+        if not fitting:
+            raise ConfigError(
+                f"this model does not translate {source or '?'}-{target or '?'}; it has: {known}"
+            )
+        if len({t for _, t in fitting}) > 1:
+            raise ConfigError(f"this model has several target languages ({known}): say which one (--to)")
+        return fitting[0]
+
+    def _tag(self, source: str | None, target: str | None) -> int | None:
+        language = self.direction(source, target)[1]
+        return self.tokenizer.tag(language) if self.loaded.task.tags else None
+
+    def _batches(
+        self, queue: list[tuple[int, int]], parts: list[list[_Part]], options: TranslateOptions
+    ) -> list[list[tuple[int, int]]]:
+        """Neighbours in the queue, as many as fit the token budget."""
+        width = options.nbest if options.sampling else options.beam
+        batches: list[list[tuple[int, int]]] = []
+        longest = 0
+        for row, place in queue:
+            length = len(parts[row][place].source)
+            if not batches or longest * (len(batches[-1]) + 1) * width > max(BATCH_TOKENS, longest * width):
+                batches.append([])
+                longest = length
+            batches[-1].append((row, place))
+        return batches
+
+    def _join(self, parts: list[_Part], found: list[list[Translation]]) -> Translation:
+        """One result a text, whatever the number of its parts."""
+        if not parts:
+            return Translation("", 0.0)
+        if len(parts) == 1:
+            best = found[0][0]
+            return Translation(best.text, best.score, best.tokens, best.alignment, found[0], best.complete)
+        best_parts = [candidates[0] for candidates in found]
+        text = ""
+        alignment: Alignment = []
+        source_words = 0
+        for part, best in zip(parts, best_parts, strict=True):
+            target_words = len(text.split())
+            alignment += [(s + source_words, t + target_words) for s, t in best.alignment]
+            source_words += len(part.text.split())
+            text += best.text + part.separator
+        whole = Translation(
+            text=text.strip(),
+            score=sum(best.score for best in best_parts) / len(best_parts),
+            tokens=[token for best in best_parts for token in best.tokens],
+            alignment=alignment,
+            complete=all(best.complete for best in best_parts),
+        )
+        return Translation(whole.text, whole.score, whole.tokens, whole.alignment, [whole], whole.complete)
+
+    def _pad(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        longest = max(len(row) for row in rows)
+        padded = [[*row, *[self.tokenizer.pad] * (longest - len(row))] for row in rows]
+        return torch.tensor(padded, dtype=torch.long, device=self.device)
+
+
+def _regroup(pieces: list[Piece], length_of: Callable[[str], int], limit: int) -> list[Piece]:
+    """Join short neighbours up to the limit; what is longer than it stays as it is."""
+    grouped: list[Piece] = []
+    run: list[Piece] = []
+    for piece in pieces:
+        if length_of(piece.text) > limit:
+            grouped += [*pack(run, length_of, limit), piece] if run else [piece]
+            run = []
+        else:
+            run.append(piece)
+    return grouped + (pack(run, length_of, limit) if run else [])
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold()

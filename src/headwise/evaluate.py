@@ -1,0 +1,87 @@
+"""How good a model is: BLEU and chrF by sacreBLEU, with the signatures that make them comparable; perplexity."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from headwise.decode.translator import Translator, TranslateOptions
+from headwise.errors import DataError
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The figures of one test set."""
+
+    pairs: int
+    bleu: float
+    bleu_signature: str
+    chrf: float
+    chrf_signature: str
+    perplexity: float | None = None
+    """Of the reference, a token of the model's own vocabulary."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [
+            f"BLEU {self.bleu:.2f}  {self.bleu_signature}",
+            f"chrF {self.chrf:.2f}  {self.chrf_signature}",
+        ]
+        if self.perplexity is not None:
+            lines.append(f"perplexity {self.perplexity:.3f} per token of the model")
+        return "\n".join([*lines, f"pairs {self.pairs:,}"])
+
+
+def compare(translations: Sequence[str], references: Sequence[str], *, lowercase: bool = False) -> Scores:
+    """BLEU and chrF of finished translations."""
+    if len(translations) != len(references):
+        raise DataError(f"{len(translations)} translations, but {len(references)} references")
+    if not references:
+        raise DataError("nothing to evaluate: no pairs")
+    bleu, chrf = BLEU(lowercase=lowercase), CHRF(lowercase=lowercase)
+    bleu_score = bleu.corpus_score(list(translations), [list(references)])
+    chrf_score = chrf.corpus_score(list(translations), [list(references)])
+    return Scores(
+        pairs=len(references),
+        bleu=bleu_score.score,
+        bleu_signature=str(bleu.get_signature()),
+        chrf=chrf_score.score,
+        chrf_signature=str(chrf.get_signature()),
+    )
+
+
+def evaluate(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    source: str | None = None,
+    target: str | None = None,
+    *,
+    options: TranslateOptions | None = None,
+    lowercase: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Scores, list[str]]:
+    """Translate the sources and compare; the figures, and the translations themselves."""
+    results = translator.translate(sources, source, target, options=options, progress=progress)
+    translations = [result.text for result in results]
+    scores = compare(translations, references, lowercase=lowercase)
+    per_token = perplexity(translator, sources, references, source, target)
+    return Scores(**{**scores.as_dict(), "perplexity": per_token}), translations
+
+
+def perplexity(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    source: str | None = None,
+    target: str | None = None,
+) -> float:
+    """exp of the mean negative log-likelihood of a reference token, `<eos>` included."""
+    log_probabilities = translator.reference_log_probabilities(sources, references, source, target)
+    tokens = sum(len(each) for each in log_probabilities)
+    return math.exp(-sum(map(sum, log_probabilities)) / tokens)

@@ -1,0 +1,1 @@
+"""Looking inside: who attends to whom, head by head."""

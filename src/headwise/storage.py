@@ -1,0 +1,158 @@
+"""Files that are either whole or not there: written beside their place, synced, then renamed into it.
+
+Tensors are kept as safetensors with a digest of their content in the header, so that a truncated or altered
+file is refused instead of loaded. Nothing here is ever pickled or executed.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from headwise.errors import CheckpointError
+
+FORMAT = 1
+"""Raised when older versions can no longer read what is written; newer folders are refused by name."""
+
+MANIFEST = "manifest.json"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace the file by one with this text, atomically."""
+    temporary = path.with_name(f".{path.name}.writing")
+    with disk_errors(path):
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: missing") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"{path}: damaged, not valid JSON: {error}") from None
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
+    """Write named tensors, with their digest, atomically."""
+    content = {name: tensor.detach().cpu().contiguous() for name, tensor in sorted(tensors.items())}
+    header = {**(metadata or {}), "format": str(FORMAT), "digest": _digest(content)}
+    temporary = path.with_name(f".{path.name}.writing")
+    with disk_errors(path):
+        try:
+            save_file(content, temporary, metadata=header)
+        except SafetensorError as error:  # safetensors hides the OSError in its message
+            raise OSError(errno.ENOSPC if "os error 28" in str(error) else errno.EIO, str(error)) from None
+        _sync(temporary)
+        temporary.replace(path)
+        _sync(path.parent)
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """Read what `save_tensors` wrote; a file that is not exactly that is an error."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            if int(metadata.get("format", 0)) > FORMAT:
+                raise CheckpointError(
+                    f"{path}: written by a newer Headwise (format {metadata['format']}, this one reads up to "
+                    f"{FORMAT}): upgrade to load it"
+                )
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: missing") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: truncated or damaged ({error})") from None
+    if metadata.get("digest") != _digest(tensors):
+        raise CheckpointError(f"{path}: damaged or altered: its content does not match its digest")
+    return tensors
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder that appears under its name only when everything in it is written.
+
+    The manifest lists the files, so that a folder with something missing is told from a whole one.
+    """
+    temporary = path.with_name(f".{path.name}.writing")
+    with disk_errors(path):
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        try:
+            yield temporary
+            files = sorted(file.name for file in temporary.iterdir())
+            write_json(temporary / MANIFEST, {"format": FORMAT, "files": files})
+            if path.exists():
+                shutil.rmtree(path)
+            temporary.rename(path)
+            _sync(path.parent)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder that `new_folder` did not finish, or that lost a file since."""
+    manifest = read_json(path / MANIFEST)
+    check_format(path, manifest)
+    for name in manifest["files"]:
+        if not (path / name).is_file():
+            raise CheckpointError(f"{path}: {name} is missing")
+
+
+def check_format(path: Path, described: Any) -> None:
+    """Refuse what a newer version wrote, and what no version did."""
+    if not isinstance(described, dict) or not isinstance(described.get("format"), int):
+        raise CheckpointError(f"{path}: not a Headwise folder (it names no format)")
+    if described["format"] > FORMAT:
+        raise CheckpointError(
+            f"{path}: written by a newer Headwise (format {described['format']}, this one reads up to {FORMAT}):"
+            " upgrade to load it"
+        )
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn a failed write into an error that says what could not be saved and that nothing else was lost."""
+    try:
+        yield
+    except OSError as error:
+        reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error))
+        raise CheckpointError(f"could not write {path}: {reason}; what was saved before is untouched") from error
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    """Of names, types, shapes and bytes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        content: Any = tensor.reshape(-1).view(torch.uint8).numpy()
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,112 @@
+"""Trains a SentencePiece model in memory, reproducibly, on whatever a corpus may contain.
+
+SentencePiece ends the whole process, or never ends, on some inputs (a word of 65,536 characters, a megabyte
+of the same letter), and refuses others (a vocabulary that a small corpus cannot fill). What reaches it from
+here has none of these.
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import sentencepiece
+
+from headwise.errors import ConfigError, DataError
+from headwise.text.escape import SPACE, escape
+from headwise.text.tokenizer import EOS, PAD, SOS, SPECIALS, UNK, special_names
+
+LONGEST = 4000
+"""Characters; a longer sentence is trained on in parts."""
+
+RAREST = 1_000_000
+"""A character rarer than one in so many is spelt as bytes: its embedding would hardly be trained."""
+
+THREADS = 8
+"""Fixed, not the machine's, because how the counts are summed up, and so the model, depends on it."""
+
+_BYTES = 256
+_RESERVED = "▅"
+"""SentencePiece leaves out each sentence that contains this character."""
+
+
+def train_model(kind: str, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> bytes:
+    """The serialised model of kind unigram or bpe, of at most `vocabulary` pieces."""
+    names = special_names(languages)
+    room = vocabulary - len(names) - _BYTES
+    if room < 1:
+        raise ConfigError(
+            f"text.vocabulary = {vocabulary} is too small: "
+            f"{len(names)} special tokens and {_BYTES} bytes come first"
+        )
+    prepared = [part for sentence in sentences for part in _prepare(sentence)]
+    model = io.BytesIO()
+    pad, sos, eos, unk = SPECIALS
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(prepared),
+            model_writer=model,
+            model_type=kind,
+            vocab_size=vocabulary,
+            hard_vocab_limit=False,
+            character_coverage=_coverage(prepared, room),
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            max_sentence_length=8 * LONGEST,
+            train_extremely_large_corpus=sum(map(len, prepared)) > 500_000_000,
+            num_threads=THREADS,
+            minloglevel=2,
+            pad_id=PAD,
+            bos_id=SOS,
+            eos_id=EOS,
+            unk_id=UNK,
+            pad_piece=pad,
+            bos_piece=sos,
+            eos_piece=eos,
+            unk_piece=unk,
+            control_symbols=list(names[len(SPECIALS) :]),
+        )
+    except (RuntimeError, OSError) as error:
+        raise _explain(error, vocabulary) from error
+    return model.getvalue()
+
+
+def _prepare(sentence: str) -> Iterator[str]:
+    """The sentence as SentencePiece can take it, cut at spaces where it is very long."""
+    text = escape(sentence.replace(_RESERVED, " ").replace("\0", " "))
+    while len(text) > LONGEST:
+        cut = text.rfind(" ", 1, LONGEST)
+        cut = cut if cut > 0 else LONGEST
+        yield text[:cut]
+        text = text[cut:].lstrip()
+    if text and not text.isspace():
+        yield text
+
+
+def _coverage(sentences: Sequence[str], room: int) -> float:
+    """The share of the text whose characters become pieces, the frequent ones first; bytes spell the rest.
+
+    All characters that are not too rare, if they leave half of the room to longer pieces. So an alphabet is
+    covered completely, a stray emoji in it is not, and a script of thousands of characters is cut where the
+    vocabulary ends. SentencePiece accepts no less than 0.98.
+    """
+    counts = Counter(chain.from_iterable(sentences))
+    counts[SPACE] = counts.pop(" ", 0) + len(sentences)
+    ranked = [count for _, count in counts.most_common()]
+    total = sum(ranked)
+    kept = min(sum(count * RAREST >= total for count in ranked), max(1, room // 2))
+    if kept == len(ranked):
+        return 1.0
+    return max(0.98, (sum(ranked[:kept]) - ranked[kept - 1] / 2) / total)
+
+
+def _explain(error: Exception, vocabulary: int) -> Exception:
+    text = str(error)
+    if "smaller than required_chars" in text:
+        needed = re.search(r"\d+ vs (\d+)", text)
+        least = f": it takes at least {needed[1]}" if needed else ""
+        return ConfigError(
+            f"text.vocabulary = {vocabulary} is too small for the characters of this corpus{least}"
+        )
+    return DataError(f"no tokenizer could be trained on this corpus: {text}")

@@ -1,0 +1,114 @@
+"""The two SentencePiece kinds: pieces of words, and bytes for what no piece spells, so nothing is unknown."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import sentencepiece
+
+from headwise.errors import CheckpointError
+from headwise.text.bpe_dropout import segment
+from headwise.text.escape import SPACE, escape, unescape
+from headwise.text.normalise import normalise
+from headwise.text.parts import Parts
+from headwise.text.sentencepiece_training import train_model
+from headwise.text.tokenizer import Tokenizer
+
+MOST_CANDIDATES = 512
+"""SentencePiece lists no more segmentations."""
+
+
+class _Subwords(Tokenizer):
+    """What unigram and bpe share: all but how a segmentation is drawn."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=parts.model)
+            first = tuple(self._processor.id_to_piece(list(range(len(self._names)))))
+        except (RuntimeError, IndexError, OSError, TypeError, ValueError):
+            raise CheckpointError("the SentencePiece model of this tokenizer is damaged") from None
+        if first != self._names:
+            raise CheckpointError("the SentencePiece model of this tokenizer has other special tokens")
+
+    @classmethod
+    def train(cls, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> Self:
+        return cls(Parts(languages, model=train_model(cls.kind, sentences, vocabulary, languages)))
+
+    @property
+    def size(self) -> int:
+        return int(self._processor.get_piece_size())
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        batch = [escape(normalise(text)) for text in texts]
+        ids: list[list[int]] = self._processor.encode(batch, out_type=int, num_threads=-1)
+        return ids
+
+    def _encode(self, text: str) -> list[int]:
+        ids: list[int] = self._processor.encode(escape(text), out_type=int)
+        return ids
+
+    def _decode(self, ids: list[int]) -> str:
+        # Every ▁ that is left stands for a space, one that a model spelt in bytes too.
+        return unescape(self._processor.decode(ids).replace(SPACE, " "))
+
+    def _piece(self, i: int) -> str:
+        return str(self._processor.id_to_piece(i))
+
+    def _escaped(self, ids: list[int]) -> str:
+        """The text of the ids in the form that the model segments."""
+        return escape(normalise(self._decode(ids)))
+
+
+class Unigram(_Subwords):
+    """The unigram language model of Kudo (2018): a text has many segmentations, each with a probability."""
+
+    kind = "unigram"
+
+    def _sample(self, ids: list[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
+        """One of the best `candidates`, drawn in proportion to its probability to the power of alpha."""
+        count = max(1, min(candidates, MOST_CANDIDATES))
+        best: list[list[int]] = self._processor.nbest_encode(
+            self._escaped(ids), nbest_size=count, out_type=int
+        )
+        if len(best) < 2:
+            return ids
+        scores = np.array([sum(map(self._scores.__getitem__, each)) for each in best])
+        weights = np.exp(alpha * (scores - scores.max())).cumsum()
+        return best[int(weights.searchsorted(rng.random() * weights[-1], side="right"))]
+
+    @cached_property
+    def _scores(self) -> list[float]:
+        """Log probability of each piece."""
+        scores: list[float] = self._processor.get_score(list(range(self.size)))
+        return scores
+
+
+class Bpe(_Subwords):
+    """Byte-pair encoding: the merges that were most frequent in training, in that order."""
+
+    kind = "bpe"
+
+    def _sample(self, ids: list[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
+        """BPE-dropout at rate alpha."""
+        text = SPACE + self._escaped(ids).replace(" ", SPACE)
+        pieces = segment(text, self._scores, alpha, rng.random(3 * len(text)).tolist())
+        return [i for piece in pieces for i in self._ids_of(piece)]
+
+    def _ids_of(self, piece: str) -> list[int]:
+        if piece in self._scores:
+            return [self._processor.piece_to_id(piece)]
+        ids: list[int] = self._processor.piece_to_id([f"<0x{byte:02X}>" for byte in piece.encode()])
+        return ids
+
+    @cached_property
+    def _scores(self) -> dict[str, float]:
+        """Score of each piece that text can be merged to; the specials and bytes are none."""
+        model = self._processor
+        spelt = [
+            i
+            for i in range(self.size)
+            if not (model.is_control(i) or model.is_unknown(i) or model.is_byte(i))
+        ]
+        return dict(zip(model.id_to_piece(spelt), model.get_score(spelt), strict=True))

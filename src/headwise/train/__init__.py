@@ -1,0 +1,1 @@
+"""Training: loss, schedules, checkpoints, and the loop that puts them together."""

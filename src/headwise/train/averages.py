@@ -1,0 +1,61 @@
+"""Means of weights: over checkpoints, and over time."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from headwise.errors import CheckpointError
+from headwise.models.folder import WEIGHTS, load, load_weights, save_model
+from headwise.models.weights import Weights, set_weights, weights_of
+
+def mean_weights(many: Sequence[Mapping[str, Tensor]]) -> Weights:
+    """The mean of several sets of weights, summed in float64 so that equal sets give themselves back."""
+    first = many[0]
+    for other in many[1:]:
+        if other.keys() != first.keys() or any(other[name].shape != first[name].shape for name in first):
+            raise CheckpointError("the checkpoints are of different models: they cannot be averaged")
+    return {
+        name: (torch.stack([weights[name].double() for weights in many]).sum(0) / len(many)).to(tensor.dtype)
+        for name, tensor in first.items()
+    }
+
+
+class MovingAverage:
+    """An exponential moving average of the weights: steadier than any single step's."""
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.weights: Weights = {name: tensor.detach().clone() for name, tensor in weights_of(model).items()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module, step: int) -> None:
+        """Fold in the weights after `step`; young averages forget faster, so that the start does not linger."""
+        decay = min(self.decay, (1 + step) / (10 + step))
+        own = weights_of(model)
+        torch._foreach_lerp_(list(self.weights.values()), [own[name] for name in self.weights], 1 - decay)
+
+
+@contextlib.contextmanager
+def swapped(model: nn.Module, weights: Weights | None) -> Iterator[None]:
+    """Within the block the model has these weights; afterwards its own again. None: nothing changes."""
+    if weights is None:
+        yield
+        return
+    own = {name: tensor.detach().clone() for name, tensor in weights_of(model).items()}
+    set_weights(model, weights, "moving average")
+    try:
+        yield
+    finally:
+        set_weights(model, own, "training weights")
+
+
+def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
+    """A model folder with the mean weights of several checkpoints or models of one run."""
+    if (out / WEIGHTS).exists():
+        raise CheckpointError(f"{out} holds a model already: choose another --out")
+    loaded = load(paths[0])
+    set_weights(loaded.model, mean_weights([load_weights(path) for path in paths]), str(out))
+    save_model(out, loaded)

@@ -1,0 +1,137 @@
+"""All that a run needs to go on exactly where it was: weights, optimiser, random state, place in the data.
+
+A checkpoint is a folder `checkpoints/step-00000500` that appears whole or not at all (see storage.py).
+"""
+
+import dataclasses
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headwise.config import from_tables
+from headwise.data.batches import Position
+from headwise.errors import CheckpointError
+from headwise.models.folder import AVERAGED, CHECKPOINTS, WEIGHTS
+from headwise.models.weights import set_weights, weights_of
+from headwise.storage import check_folder, load_tensors, new_folder, read_json, save_tensors, write_json
+from headwise.train.averages import MovingAverage
+
+OPTIMISER = "optimiser.safetensors"
+RANDOM = "random.safetensors"
+STATE = "state.json"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands."""
+
+    step: int = 0
+    position: Position = field(default_factory=Position)
+    tokens: int = 0
+    seconds: float = 0.0
+    best_step: int = 0
+    best_metric: float | None = None
+    """Of `train.select_by`."""
+    stale: int = 0
+    """Validations since the best one."""
+    nonfinite: int = 0
+    """Steps that were thrown away."""
+    nonfinite_row: int = 0
+    interval_loss: float = 0.0
+    """Sums since the last line of the log."""
+    interval_nll: float = 0.0
+    interval_tokens: int = 0
+    finished: bool = False
+
+
+def step_folder(run: Path, step: int) -> Path:
+    return run / CHECKPOINTS / f"step-{step:08d}"
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """The finished checkpoints of a run, oldest first."""
+    return sorted((run / CHECKPOINTS).glob("step-*"))
+
+
+def save_checkpoint(
+    run: Path,
+    progress: Progress,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    average: MovingAverage | None,
+    keep: int,
+) -> Path:
+    """Write the checkpoint of this step, then remove those that are neither new nor the best."""
+    path = step_folder(run, progress.step)
+    with new_folder(path) as folder:
+        save_tensors(folder / WEIGHTS, weights_of(model))
+        save_tensors(folder / OPTIMISER, _optimiser_tensors(model, optimiser))
+        save_tensors(folder / RANDOM, _random_state())
+        if average is not None:
+            save_tensors(folder / AVERAGED, average.weights)
+        write_json(folder / STATE, dataclasses.asdict(progress))
+    for old in checkpoints(run)[:-keep]:
+        if old != step_folder(run, progress.best_step):
+            shutil.rmtree(old)
+    return path
+
+
+def read_progress(path: Path) -> Progress:
+    state: dict[str, Any] = read_json(path / STATE)
+    return from_tables(Progress, state)
+
+
+def restore_checkpoint(
+    path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, average: MovingAverage | None
+) -> Progress:
+    """Put everything back as it was when the checkpoint was written."""
+    check_folder(path)
+    progress = read_progress(path)
+    set_weights(model, load_tensors(path / WEIGHTS), str(path))
+    _restore_optimiser(model, optimiser, load_tensors(path / OPTIMISER), path)
+    if average is not None:
+        device = next(model.parameters()).device
+        stored = load_tensors(path / (AVERAGED if (path / AVERAGED).exists() else WEIGHTS))
+        average.weights = {name: tensor.to(device) for name, tensor in stored.items()}
+    _restore_random_state(load_tensors(path / RANDOM))
+    return progress
+
+
+def _optimiser_tensors(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
+    return {
+        f"{key}/{names[parameter]}": tensor
+        for parameter, state in optimiser.state.items()
+        for key, tensor in state.items()
+    }
+
+
+def _restore_optimiser(
+    model: nn.Module, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor], path: Path
+) -> None:
+    parameters = dict(model.named_parameters())
+    for key_and_name, tensor in tensors.items():
+        key, _, name = key_and_name.partition("/")
+        if name not in parameters:
+            raise CheckpointError(f"{path}: the optimiser knows {name}, which this model does not have")
+        parameter = parameters[name]
+        # Only a fused optimiser keeps its step count beside the parameter; others keep it on the CPU.
+        stays = key == "step" and not optimiser.defaults.get("fused")
+        optimiser.state[parameter][key] = tensor if stays else tensor.to(parameter.device)
+
+
+def _random_state() -> dict[str, Tensor]:
+    state = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state()
+    return state
+
+
+def _restore_random_state(state: dict[str, Tensor]) -> None:
+    torch.set_rng_state(state["cpu"])
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"])

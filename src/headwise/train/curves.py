@@ -1,0 +1,41 @@
+"""A picture of how a run went."""
+
+from pathlib import Path
+from typing import Any
+
+from headwise.train.report import read_log
+
+
+def draw_curves(run: Path) -> Path | None:
+    """`curves.png` of the log: training and validation loss, and BLEU beside them where it was measured."""
+    records = read_log(run)
+    train = [r for r in records if r["kind"] == "train"]
+    valid = [r for r in records if r["kind"] == "valid"]
+    if not train:
+        return None
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(_column(train, "step"), _column(train, "nll"), color="#9aa5b1", label="training loss")
+    if valid:
+        axes.plot(_column(valid, "step"), _column(valid, "loss"), "o-", ms=3, color="#1f4e79", label="validation loss")
+    axes.set_xlabel("step")
+    axes.set_ylabel("negative log-likelihood a token")
+    axes.grid(alpha=0.3)
+    handles, labels = axes.get_legend_handles_labels()
+    if any("bleu" in record for record in valid):
+        right = axes.twinx()
+        right.plot(_column(valid, "step"), _column(valid, "bleu"), "s--", ms=3, color="#c0561f", label="validation BLEU")
+        right.set_ylabel("BLEU, greedy")
+        right.set_ylim(bottom=0)
+        more_handles, more_labels = right.get_legend_handles_labels()
+        handles, labels = handles + more_handles, labels + more_labels
+    axes.legend(handles, labels, loc="center right")
+    path = run / "curves.png"
+    figure.savefig(path, dpi=120)
+    return path
+
+
+def _column(records: list[dict[str, Any]], name: str) -> list[float]:
+    return [record[name] for record in records]

@@ -1,0 +1,214 @@
+"""The training loop, from top to bottom. It knows no model class: an objective gives the loss of a batch."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import nn
+
+from headwise.config import Recipe
+from headwise.data.batches import Batch, BatchStream, Position
+from headwise.data.prefetch import prefetch
+from headwise.errors import CheckpointError, TrainingError
+from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint
+from headwise.train.interrupt import StopRequest
+from headwise.train.loss import TokenLoss
+from headwise.train.schedules import learning_rate
+from headwise.train.averages import MovingAverage, swapped
+
+Objective = Callable[[nn.Module, Batch], TokenLoss]
+Validate = Callable[[nn.Module], dict[str, float]]
+"""Metrics of the model as it stands, `loss` among them."""
+
+
+class Reporter(Protocol):
+    """Where a run tells what happens."""
+
+    def started(self, step: int, tokens: int) -> None: ...
+    def trained(self, record: dict[str, float]) -> None: ...
+    def validated(self, record: dict[str, float], best: bool) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+def fit(
+    model: nn.Module,
+    objective: Objective,
+    stream: BatchStream,
+    recipe: Recipe,
+    run: Path,
+    *,
+    validate: Validate,
+    reporter: Reporter,
+    stop: StopRequest,
+    autocast: torch.dtype | None = None,
+) -> Progress:
+    """Train `model` for `recipe.train.steps` steps, or until it stops getting better.
+
+    Goes on from the newest checkpoint in `run`, exactly. Returns where it ended; `stop` ends it early, with
+    everything saved.
+    """
+    config = recipe.train
+    device = next(model.parameters()).device
+    optimiser = make_optimiser(model, recipe)
+    average = MovingAverage(model, config.ema) if config.ema else None
+    progress = resume(run, model, optimiser, average, reporter)
+    batches = prefetch(stream.batches(progress.position))
+    keep = max(config.keep, config.average)
+    clock = time.perf_counter() - progress.seconds
+    saved = progress.step
+    model.train()
+
+    while progress.step < config.steps and not progress.finished:
+        step = progress.step + 1
+        micro_batches, position = take(batches, config.accumulate)
+        tokens = sum(batch.target_tokens for batch in micro_batches)
+
+        loss = nll = 0.0
+        for batch in micro_batches:
+            with torch.autocast(device.type, autocast, enabled=autocast is not None):
+                part = objective(model, batch.to(device))
+            torch.autograd.backward(part.loss / tokens)
+            loss += part.loss.item()
+            nll += part.nll.item()
+        norm = clip_gradients(model, config.clip)
+
+        rate = learning_rate(step, config, recipe.model)
+        if math.isfinite(loss) and math.isfinite(norm):
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            optimiser.step()
+            if average is not None:
+                average.update(model, step)
+            progress = dataclasses.replace(
+                progress,
+                tokens=progress.tokens + tokens,
+                nonfinite_row=0,
+                interval_loss=progress.interval_loss + loss,
+                interval_nll=progress.interval_nll + nll,
+                interval_tokens=progress.interval_tokens + tokens,
+            )
+        else:  # such a gradient would destroy the weights: the step is thrown away
+            progress = dataclasses.replace(
+                progress, nonfinite=progress.nonfinite + 1, nonfinite_row=progress.nonfinite_row + 1
+            )
+            lines = ", ".join(line for batch in micro_batches for line in stream.lines(batch)[:10])
+            reporter.note(f"step {step}: loss {loss} and gradient norm {norm}: skipped. Its lines: {lines}")
+        optimiser.zero_grad(set_to_none=True)
+        progress = dataclasses.replace(
+            progress, step=step, position=position, seconds=time.perf_counter() - clock
+        )
+        if progress.nonfinite_row >= config.max_nonfinite:
+            raise TrainingError(
+                f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "
+                f"checkpoint is of step {saved}. Lower train.learning_rate or lengthen train.warmup"
+            )
+
+        if step % config.log_every == 0 or step == config.steps:
+            progress = log(progress, rate, norm, reporter)
+        better = False
+        if step % config.validate_every == 0 or step == config.steps:
+            progress, better = validated(progress, model, average, recipe, validate, reporter)
+        if better or step % config.checkpoint_every == 0 or step == config.steps or progress.finished or stop:
+            save_checkpoint(run, progress, model, optimiser, average, keep)
+            saved = step
+        if stop:
+            break
+    batches.close()
+    return progress
+
+
+def make_optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    """Adam; weight decay, where there is any, on matrices alone."""
+    config = recipe.train
+    parameters = list(model.parameters())
+    groups = [
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": config.weight_decay},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(
+        groups, lr=0.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True
+    )
+
+
+def resume(
+    run: Path,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    average: MovingAverage | None,
+    reporter: Reporter,
+) -> Progress:
+    """The newest checkpoint that is whole, put in place; a fresh start if there is none."""
+    for path in reversed(checkpoints(run)):
+        try:
+            progress = restore_checkpoint(path, model, optimiser, average)
+        except CheckpointError as error:
+            reporter.note(f"{error}; trying the checkpoint before it")
+            continue
+        reporter.note(f"going on from step {progress.step:,}")
+        reporter.started(progress.step, progress.tokens)
+        return dataclasses.replace(progress, finished=False)
+    if checkpoints(run):
+        raise CheckpointError(f"{run}: none of its checkpoints can be read; move the folder away to start anew")
+    reporter.started(0, 0)
+    return Progress()
+
+
+def take(batches: Iterator[tuple[Batch, Position]], count: int) -> tuple[list[Batch], Position]:
+    """The batches of one step, and the place in the data after them."""
+    taken = [next(batches) for _ in range(count)]
+    return [batch for batch, _ in taken], taken[-1][1]
+
+
+def clip_gradients(model: nn.Module, limit: float) -> float:
+    """Scale the whole gradient down to the norm `limit` (0: leave it); returns the norm it had."""
+    return nn.utils.clip_grad_norm_(model.parameters(), limit or math.inf).item()
+
+
+def log(progress: Progress, rate: float, norm: float, reporter: Reporter) -> Progress:
+    """Report the mean loss since the last report."""
+    tokens = max(1, progress.interval_tokens)
+    reporter.trained(
+        {
+            "step": progress.step,
+            "epoch": progress.position.epoch,
+            "loss": progress.interval_loss / tokens,
+            "nll": progress.interval_nll / tokens,
+            "learning_rate": rate,
+            "gradient_norm": norm,
+            "tokens": progress.tokens,
+            "seconds": progress.seconds,
+        }
+    )
+    return dataclasses.replace(progress, interval_loss=0.0, interval_nll=0.0, interval_tokens=0)
+
+
+def validated(
+    progress: Progress,
+    model: nn.Module,
+    average: MovingAverage | None,
+    recipe: Recipe,
+    validate: Validate,
+    reporter: Reporter,
+) -> tuple[Progress, bool]:
+    """Validate, note whether it is the best so far, and whether patience has run out."""
+    config = recipe.train
+    model.eval()
+    with swapped(model, average.weights if average else None), torch.no_grad():
+        metrics = validate(model)
+    model.train()
+    metric = metrics[config.select_by]
+    best = progress.best_metric
+    better = best is None or (metric > best if config.select_by == "bleu" else metric < best)
+    if better:
+        progress = dataclasses.replace(progress, best_step=progress.step, best_metric=metric, stale=0)
+    else:
+        progress = dataclasses.replace(progress, stale=progress.stale + 1)
+    reporter.validated({"step": progress.step, **metrics}, better)
+    if config.patience and progress.stale >= config.patience:
+        reporter.note(f"no better {config.select_by} in {progress.stale} validations: training ends here")
+        progress = dataclasses.replace(progress, finished=True)
+    return progress, better

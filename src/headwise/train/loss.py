@@ -1,0 +1,90 @@
+"""Label-smoothed cross-entropy over a large vocabulary, without ever holding all logits."""
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+CHUNK_BYTES = 2**25
+"""Logits held at a time: about what stays in a processor's cache, since the loss is bound by memory."""
+
+
+class TokenLoss(NamedTuple):
+    """Sums over the real tokens of a batch; divide by the tokens of the whole step."""
+
+    loss: Tensor
+    """What is minimised: cross-entropy against the smoothed target distribution."""
+    nll: Tensor
+    """Negative log-likelihood of the reference itself, for perplexity; no gradient."""
+
+
+def projected_cross_entropy(hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> TokenLoss:
+    """Loss of hidden states [N, D] against target ids [N] under logits = hidden @ weight^T, weight [V, D].
+
+    Equal to `plain_cross_entropy`, the oracle, in a fraction of the memory and time: logits exist for a chunk
+    of rows at a time, and their gradient is taken while they are at hand.
+    """
+    loss, nll = _ProjectedCrossEntropy.apply(hidden, weight, targets, smoothing)  # type: ignore[no-untyped-call]
+    return TokenLoss(loss, nll)
+
+
+def plain_cross_entropy(hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> TokenLoss:
+    """The same, the obvious way."""
+    logits = F.linear(hidden, weight).float()
+    loss = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
+    return TokenLoss(loss, F.cross_entropy(logits, targets, reduction="sum").detach())
+
+
+class _ProjectedCrossEntropy(torch.autograd.Function):
+    """With p the softmax, q the one-hot target and e the smoothing over V tokens:
+
+    loss = (1 - e) * -log p[target] + e * mean(-log p), and d loss / d logits = p - (1 - e) q - e / V.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+        kind = hidden.device.type
+        precision = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+        needs_gradient = any(ctx.needs_input_grad[:2])
+        vocabulary = weight.size(0)
+        weight_grad = torch.zeros_like(weight) if needs_gradient else None
+        hidden_grad = torch.empty_like(hidden) if needs_gradient else None
+        loss = hidden.new_zeros((), dtype=torch.float32)
+        nll = loss.clone()
+        rows = max(1, CHUNK_BYTES // (4 * vocabulary)) if kind == "cpu" else 8192
+
+        with torch.autocast(kind, enabled=False):
+            weight = weight.to(precision)
+            mean_weight = weight.float().mean(0)  # the mean of all logits is one dot product with this
+            for start in range(0, len(targets), rows):
+                part = slice(start, start + rows)
+                states, target = hidden[part].to(precision), targets[part, None]
+                logits = (states @ weight.T).float()  # [rows, V]
+                target_logit = logits.gather(1, target)
+                log_p = logits.log_softmax(-1)
+                target_log_p = log_p.gather(1, target)
+                normaliser = target_logit - target_log_p
+                smooth = (normaliser - (states.float() @ mean_weight)[:, None]).sum()
+                chunk_nll = -target_log_p.sum()
+                nll += chunk_nll
+                loss += (1 - smoothing) * chunk_nll + smoothing * smooth
+                if weight_grad is not None and hidden_grad is not None:
+                    grad = log_p.exp_().sub_(smoothing / vocabulary)
+                    grad.scatter_add_(1, target, torch.full_like(target_logit, smoothing - 1))
+                    grad = grad.to(precision)
+                    hidden_grad[part] = grad @ weight
+                    if precision == weight_grad.dtype:
+                        weight_grad.addmm_(grad.T, states)
+                    else:
+                        weight_grad += grad.T @ states
+        if hidden_grad is not None:
+            ctx.save_for_backward(hidden_grad, weight_grad)
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        hidden_grad, weight_grad = ctx.saved_tensors
+        scale = gradients[0]
+        return hidden_grad * scale, weight_grad * scale, None, None

@@ -1,0 +1,241 @@
+"""A whole run: recipe in, trained model out."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from headwise.config import Recipe, from_tables, to_tables
+from headwise.data.batches import BatchStream
+from headwise.data.formats import corpus_languages, read_corpus
+from headwise.data.prepare import directions, prepare, tag_languages
+from headwise.data.prepared import Prepared
+from headwise.decode.translator import TranslateOptions, Translator
+from headwise.devices import autocast_dtype, best_device
+from headwise.errors import ConfigError, HeadwiseError
+from headwise.evaluate import Scores, evaluate
+from headwise.models.build import build
+from headwise.models.folder import WEIGHTS, LoadedModel, Task, load_weights, save_description
+from headwise.models.weights import set_weights, weights_of
+from headwise.storage import read_json, save_tensors, write_json, write_text
+from headwise.text.kinds import load_tokenizer, train_tokenizer
+from headwise.train.averages import mean_weights
+from headwise.train.card import model_card
+from headwise.train.checkpoint import Progress, checkpoints, step_folder
+from headwise.train.curves import draw_curves
+from headwise.train.interrupt import StopRequest
+from headwise.train.loop import fit
+from headwise.train.report import RunReporter
+from headwise.train.translation import teacher_forcing, validator
+
+RECIPE = "recipe.json"
+
+BOUND = ("seed", "model", "text", "data")
+"""Parts of a recipe that a run cannot change once it has begun."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    folder: Path
+    progress: Progress
+    scores: dict[str, Scores]
+    interrupted: bool
+
+
+def train(recipe: Recipe, say: Callable[[str], None] = print) -> Outcome:
+    """Prepare the data, train, and leave a model folder at `recipe.out`; goes on where an earlier run ended."""
+    check(recipe)
+    run = Path(recipe.out)
+    make_folder(run)
+    claim(run, recipe, say)
+
+    cache = Path(recipe.data.cache) if recipe.data.cache else run / "data"
+    prepared = prepare(
+        recipe.data,
+        recipe.text,
+        cache,
+        recipe.seed,
+        say,
+        train_tokenizer=train_tokenizer,
+        load_tokenizer=load_tokenizer,
+    )
+    for report in prepared.reports:
+        say(str(report))
+
+    device = best_device(recipe.train.device)
+    loaded = new_model(recipe, prepared, device)
+    save_description(run, loaded.config, loaded.tokenizer, loaded.task)
+    write_json(run / RECIPE, to_tables(recipe))
+    say(describe(loaded, prepared, device))
+
+    reporter = RunReporter(run, recipe.train.steps, tensorboard=recipe.train.tensorboard)
+    with StopRequest() as stop, reporter:
+        progress = fit(
+            loaded.model,
+            teacher_forcing(recipe.train.label_smoothing),
+            batch_stream(recipe, prepared),
+            recipe,
+            run,
+            validate=validator(
+                loaded,
+                prepared.valid,
+                recipe.train.batch_tokens,
+                recipe.train.validate_pairs,
+                recipe.train.validate_bleu,
+            ),
+            reporter=reporter,
+            stop=stop,
+            autocast=autocast_dtype(recipe.train.precision, device),
+        )
+        interrupted = bool(stop) and progress.step < recipe.train.steps
+    draw_curves(run)
+    if interrupted:
+        return Outcome(run, progress, {}, True)
+    scores = finish(run, recipe, prepared, loaded, progress, say)
+    return Outcome(run, progress, scores, False)
+
+
+def check(recipe: Recipe) -> None:
+    """Refuse what would only fail later, or never end."""
+    if not recipe.out:
+        raise ConfigError("no output folder: give --out DIR")
+    for key in ("steps", "batch_tokens", "accumulate", "validate_every", "checkpoint_every", "log_every", "keep"):
+        if getattr(recipe.train, key) < 1:
+            raise ConfigError(f"train.{key} must be at least 1")
+    if recipe.train.select_by == "bleu" and not recipe.train.validate_bleu:
+        raise ConfigError('train.select_by = "bleu" needs train.validate_bleu = true')
+
+
+def make_folder(run: Path) -> None:
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{run}: cannot be the output folder: {error.strerror}") from None
+    if not os.access(run, os.W_OK):
+        raise ConfigError(f"{run}: cannot be the output folder: no permission to write")
+
+
+def claim(run: Path, recipe: Recipe, say: Callable[[str], None]) -> None:
+    """An output folder belongs to one recipe: going on with another would silently mix two models."""
+    if not (run / RECIPE).exists():
+        if (run / WEIGHTS).exists():
+            raise ConfigError(f"{run} holds a model that was not trained here: choose another --out")
+        return
+    before = to_tables(from_tables(Recipe, read_json(run / RECIPE)))
+    now = to_tables(recipe)
+    for part in BOUND:
+        changed = _differences(before[part], now[part], part)
+        changed = [change for change in changed if not change.startswith(("data.cache", "data.test"))]
+        if changed:
+            raise ConfigError(
+                f"{run} was begun with another recipe ({'; '.join(changed[:3])}): choose another --out, "
+                "or the same settings to go on"
+            )
+    for change in _differences(before["train"], now["train"], "train"):
+        say(f"changed since this run began: {change}")
+
+
+def _differences(before: object, now: object, where: str) -> list[str]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        return [
+            difference
+            for key in before.keys() | now.keys()
+            for difference in _differences(before.get(key), now.get(key), f"{where}.{key}")
+        ]
+    return [] if before == now else [f"{where} was {before!r}, is {now!r}"]
+
+
+def new_model(recipe: Recipe, prepared: Prepared, device: torch.device) -> LoadedModel:
+    """The model before its first step, drawn from the recipe's seed."""
+    torch.manual_seed(recipe.seed)
+    model = build(recipe.model, prepared.tokenizer.size, prepared.tokenizer.pad).to(device)
+    lengths = np.concatenate([train.corpus.source.lengths for train in prepared.train])
+    task = Task(
+        directions=tuple(directions(recipe.data)),
+        tags=bool(tag_languages(recipe.data, recipe.text)),
+        usual_tokens=max(16, int(np.quantile(lengths, 0.999))),
+        max_tokens=int(lengths.max()),
+    )
+    return LoadedModel(model, prepared.tokenizer, recipe.model, task)
+
+
+def batch_stream(recipe: Recipe, prepared: Prepared) -> BatchStream:
+    text, tokenizer = recipe.text, prepared.tokenizer
+
+    def sampler(ids: list[int], rng: np.random.Generator) -> list[int]:
+        return tokenizer.sample(ids, text.sampling, text.candidates, rng)
+
+    return BatchStream(
+        prepared.train,
+        tokenizer,
+        recipe.train.batch_tokens,
+        recipe.seed,
+        sampler=sampler if text.sampling else None,
+    )
+
+
+def describe(loaded: LoadedModel, prepared: Prepared, device: torch.device) -> str:
+    parameters = sum(tensor.numel() for tensor in weights_of(loaded.model).values())
+    pairs = sum(len(train.corpus) for train in prepared.train)
+    return (
+        f"{parameters / 1e6:.1f} million parameters, {loaded.tokenizer.size:,} tokens, {pairs:,} training pairs, "
+        f"on {device.type}"
+    )
+
+
+def finish(
+    run: Path,
+    recipe: Recipe,
+    prepared: Prepared,
+    loaded: LoadedModel,
+    progress: Progress,
+    say: Callable[[str], None],
+) -> dict[str, Scores]:
+    """The model folder: the best or averaged weights, their scores, the card."""
+    if recipe.train.average > 1:
+        newest = checkpoints(run)[-recipe.train.average :]
+        weights = mean_weights([load_weights(path) for path in newest])
+        source = f"the mean of the last {len(newest)} checkpoints"
+    else:
+        best = step_folder(run, progress.best_step)
+        weights = load_weights(best)
+        source = f"those of the best validation, at step {progress.best_step:,}"
+    set_weights(loaded.model, weights, str(run))
+    save_tensors(run / WEIGHTS, weights)
+    scores = test(recipe, prepared, loaded, say)
+    write_text(run / "README.md", model_card(recipe, prepared, loaded, progress, scores, source))
+    write_json(run / "scores.json", {name: score.as_dict() for name, score in scores.items()})
+    return scores
+
+
+def test(
+    recipe: Recipe, prepared: Prepared, loaded: LoadedModel, say: Callable[[str], None]
+) -> dict[str, Scores]:
+    """Beam-search scores on the recipe's test sets, or else on the validation set."""
+    sets: list[tuple[str, list[str], list[str], str, str]] = []
+    for number, corpus in enumerate(recipe.data.test):
+        pairs = list(read_corpus(corpus, recipe.data))
+        name = Path((corpus.pairs or corpus.source)[0]).name if len(recipe.data.test) > 1 else "test set"
+        languages = corpus_languages(corpus, recipe.data)
+        sets.append((f"{name} {number + 1}" if name in [each[0] for each in sets] else name,
+                     [pair.source for pair in pairs], [pair.target for pair in pairs], *languages))
+    for valid in prepared.valid if not sets else []:
+        limit = recipe.train.validate_pairs or None
+        direction = f" {valid.source_language}-{valid.target_language}" if len(prepared.valid) > 1 else ""
+        sets.append((f"validation set{direction}", valid.sources[:limit], valid.targets[:limit],
+                     valid.source_language, valid.target_language))
+    translator = Translator(loaded, recipe.train.device)
+    scores = {}
+    for name, sources, targets, source, target in sets:
+        say(f"translating the {name}: {len(sources):,} sentences, beam 4")
+        direction_given = (source, target) if loaded.task.tags else (None, None)
+        options = TranslateOptions(beam=4, alignments=False)
+        scores[name], _ = evaluate(translator, sources, targets, *direction_given, options=options)
+        say(f"{name}:\n{scores[name]}")
+    return scores

@@ -1,0 +1,46 @@
+"""A tokenizer without training that counts what it is asked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from headwise.text.parts import Parts, read_parts
+from headwise.text.tokenizer import Tokenizer
+
+
+class TinyTokenizer(Tokenizer):
+    """Each character is a token; id 10 and up, by its code point."""
+
+    kind = "tiny"
+    whole = 300
+    encoded = 0
+    """Texts that any tokenizer of this class was given. Tests set it to 0."""
+
+    @classmethod
+    def train(cls, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> Self:
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        return self.whole
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        TinyTokenizer.encoded += len(texts)
+        return super().encode_batch(texts)
+
+    def _encode(self, text: str) -> list[int]:
+        return [10 + ord(character) % (self.whole - 10) for character in text]
+
+    def _decode(self, ids: list[int]) -> str:
+        return "".join(chr(i - 10) for i in ids)
+
+    def _piece(self, i: int) -> str:
+        return chr(i - 10)
+
+
+def load(folder: Path) -> TinyTokenizer:
+    return TinyTokenizer(read_parts(folder)[1])
+
+
+def make(languages: Sequence[str] = ()) -> TinyTokenizer:
+    return TinyTokenizer(Parts(tuple(languages)))

@@ -1,0 +1,79 @@
+"""Word alignments: the most attended word, whatever the subwords, specials and padding around it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwise.decode.alignment import align, parse_pharaoh, pharaoh, word_ids
+from headwise.errors import DataError
+
+
+def test_pieces_count_as_the_words_between_spaces() -> None:
+    assert word_ids(["▁the", "▁un", "happ", "y", "▁man"]) == [0, 1, 1, 1, 2]
+    assert word_ids(["<2de>", "▁the", "▁man", "</s>"], {"<2de>", "</s>"}) == [-1, 0, 1, -1]
+    assert word_ids(["▁", "the", "▁", "▁man", "."]) == [0, 0, 1, 1, 1]
+    assert word_ids(["the", "▁man"]) == [0, 1]
+    assert word_ids(["<tag>", "the", "<tag>", "man"], ["<tag>"]) == [-1, 0, -1, 1]
+    assert word_ids([]) == []
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "bc", "é"]), min_size=1, max_size=3), max_size=6))
+def test_word_ids_agree_with_splitting_the_text(words: list[list[str]]) -> None:
+    pieces = [("▁" if place == 0 else "") + part for word in words for place, part in enumerate(word)]
+    text = "".join(pieces).replace("▁", " ").split()
+    ids = word_ids(pieces)
+    rebuilt = [
+        "".join(p for p, i in zip(pieces, ids, strict=True) if i == n).strip("▁") for n in range(len(text))
+    ]
+    assert rebuilt == text
+    assert set(ids) == set(range(len(text)))
+
+
+def test_a_permutation_is_found_again() -> None:
+    order = torch.randperm(6, generator=torch.Generator().manual_seed(0))
+    attention = torch.full((6, 6), 0.02)
+    attention[torch.arange(6), order] = 0.9
+    words = list(range(6))
+    assert align(attention, words, words) == sorted((int(s), t) for t, s in enumerate(order))
+
+
+def test_mass_is_summed_over_the_subwords_of_both_sides() -> None:
+    attention = torch.tensor([[0.4, 0.3, 0.3], [0.45, 0.25, 0.3]])  # piece 0 is the largest, word 1 has more
+    assert align(attention, [0, 1, 1], [0, 0]) == [(1, 0)]
+    split_target = torch.tensor([[0.6, 0.4], [0.1, 0.9]])
+    assert align(split_target, [0, 1], [0, 0]) == [(1, 0)]
+    assert align(split_target, [0, 1], [0, 1]) == [(0, 0), (1, 1)]
+
+
+def test_specials_and_padding_are_ignored() -> None:
+    attention = torch.tensor([[0.1, 0.2, 0.7, 0.0], [0.3, 0.1, 0.5, 0.1], [0.0, 0.0, 1.0, 0.0]])
+    assert align(attention, [0, 1, -1], [0, 1, -1]) == [(0, 1), (1, 0)]
+    assert align(attention, [0, 1], [0, 1]) == [(0, 1), (1, 0)]
+    assert align(attention, [-1, -1], [0]) == []
+    assert align(attention, [0, 1], []) == []
+    assert align(torch.tensor([[0.0, 1.0]]), [0, -1], [0]) == []  # nothing seen, nothing linked
+
+
+def test_attention_that_is_too_small_is_refused() -> None:
+    with pytest.raises(ValueError, match="smaller"):
+        align(torch.ones(2, 2), [0, 1, 2], [0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99))))
+def test_pharaoh_round_trip(pairs: list[tuple[int, int]]) -> None:
+    assert parse_pharaoh(pharaoh(sorted(pairs))) == sorted(pairs)
+
+
+def test_pharaoh_text() -> None:
+    assert pharaoh([(0, 0), (1, 2)]) == "0-0 1-2"
+    assert parse_pharaoh("1-2 0-0\n") == [(0, 0), (1, 2)]
+    assert parse_pharaoh("") == []
+
+
+@pytest.mark.parametrize("line", ["0", "a-b", "0-", "-1-2", "0-1-2"])
+def test_what_is_no_alignment_is_refused(line: str) -> None:
+    with pytest.raises(DataError):
+        parse_pharaoh(line)

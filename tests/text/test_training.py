@@ -1,0 +1,174 @@
+"""Training on any corpus, however small or odd."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwise.config import TextConfig
+from headwise.errors import ConfigError, DataError
+from headwise.text import TOKENIZERS, Tokenizer, normalise, train_tokenizer
+from headwise.text.kinds import draw
+
+from .corpus import CORPUS, trained
+
+SUBWORDS = ["unigram", "bpe"]
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+@pytest.mark.parametrize("sentences", [["a"], ["你好"], ["ten words"] * 10, ["▁", "▅", "<2de>", "<0x41>"]])
+def test_tiny_corpora(kind: str, sentences: list[str]) -> None:
+    tokenizer = trained(kind, sentences, vocabulary=0)
+    for sentence in sentences:
+        assert tokenizer.decode(tokenizer.encode(sentence)) == sentence
+
+
+@pytest.mark.parametrize("kind", SUBWORDS)
+@given(sentences=st.lists(st.text(st.characters(exclude_categories=("Cs",))), min_size=1, max_size=5))
+@settings(max_examples=50)
+def test_any_corpus_trains_or_is_a_data_error(kind: str, sentences: list[str]) -> None:
+    """SentencePiece can end the process; nothing in a corpus may make it do so."""
+    try:
+        tokenizer = trained(kind, sentences, vocabulary=0)
+    except DataError:
+        assert not any(normalise(sentence.replace("\0", "").replace("▅", "")) for sentence in sentences)
+    else:
+        assert tokenizer.decode(tokenizer.encode(sentences[0])) == normalise(sentences[0])
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+@pytest.mark.parametrize("sentences", [[], ["", " \t\u3000"]])
+def test_an_empty_corpus_is_a_data_error(kind: str, sentences: list[str]) -> None:
+    with pytest.raises(DataError, match="no sentence"):
+        trained(kind, sentences)
+
+
+@pytest.mark.parametrize("kind", SUBWORDS)
+def test_very_long_sentences_and_words(kind: str) -> None:
+    sentences = ["x" * 100_000, "ab " * 30_000, "你好吗" * 30_000, *CORPUS]
+    tokenizer = trained(kind, sentences)
+    assert tokenizer.decode(tokenizer.encode(sentences[0])) == sentences[0]
+
+
+@pytest.mark.parametrize("kind", SUBWORDS)
+def test_long_sentences_are_trained_on_to_their_end(kind: str) -> None:
+    tokenizer = trained(kind, [" ".join(["filler"] * 2000 + ["Donaudampfschiff"] * 500)], vocabulary=400)
+    assert tokenizer.pieces(tokenizer.encode("Donaudampfschiff")) == ["▁Donaudampfschiff"]
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "words", "characters"])
+def test_the_vocabulary_is_a_limit(kind: str) -> None:
+    sizes = [trained(kind, vocabulary=size).size for size in (340, 400)]
+    assert all(size <= limit for size, limit in zip(sizes, (340, 400), strict=True))
+    assert trained(kind, vocabulary=0).size >= max(sizes)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "words", "characters"])
+@pytest.mark.parametrize("vocabulary", [-1, 1, 7])
+def test_a_vocabulary_without_room_is_a_config_error(kind: str, vocabulary: int) -> None:
+    with pytest.raises(ConfigError, match=r"text\.vocabulary"):
+        trained(kind, vocabulary=vocabulary)
+
+
+@pytest.mark.parametrize("kind", SUBWORDS)
+def test_a_vocabulary_too_small_for_the_characters_is_a_config_error(kind: str) -> None:
+    with pytest.raises(ConfigError, match=r"text\.vocabulary = 270 is too small"):
+        trained(kind, vocabulary=270)
+
+
+@pytest.mark.parametrize("kind", SUBWORDS)
+def test_rare_characters_are_spelt_in_bytes(kind: str) -> None:
+    sentences = ["the same few letters again and again"] * 40_000 + ["one stray 😀"]
+    tokenizer = trained(kind, sentences)
+    assert "😀" not in "".join(tokenizer.pieces(range(tokenizer.size)))
+    assert "y" in tokenizer.pieces(range(tokenizer.size)) or "▁stray" in tokenizer.pieces(
+        range(tokenizer.size)
+    )
+    assert tokenizer.decode(tokenizer.encode("😀")) == "😀"
+
+
+@pytest.mark.parametrize("kind", SUBWORDS)
+def test_a_script_of_many_characters_leaves_room_for_longer_pieces(kind: str) -> None:
+    rare = ["".join(map(chr, range(start, start + 20))) for start in range(0x4E00, 0x4E00 + 400, 20)]
+    tokenizer = trained(kind, ["短い文を何度も使う"] * 8000 + rare, vocabulary=340)
+    assert max(map(len, tokenizer.pieces(range(263, tokenizer.size)))) > 2
+
+
+@pytest.mark.parametrize(
+    ("sentences", "size"),
+    [
+        (100, 4_000),
+        (59_999, 4_000),
+        (60_000, 8_000),
+        (312_000, 8_000),
+        (400_000, 16_000),
+        (2_000_000, 32_000),
+    ],
+)
+def test_the_vocabulary_grows_with_the_corpus(sentences: int, size: int) -> None:
+    assert Tokenizer.default_vocabulary(sentences) == size
+
+
+def test_words_are_ranked_by_frequency_then_alphabet() -> None:
+    tokenizer = trained("words", ["b a c", "c a d", "c"], vocabulary=7 + 3)
+    assert tokenizer.pieces(range(7, tokenizer.size)) == ["▁c", "▁a", "▁b"]
+    assert tokenizer.encode("d c") == [tokenizer.unk, 7]
+
+
+def test_unknown_words_keep_their_place(tokenizers: dict[str, Tokenizer]) -> None:
+    ids = tokenizers["words"].encode("the zebra unseen repairs")
+    assert ids[1:3] == [tokenizers["words"].unk] * 2
+    assert tokenizers["words"].word_ids(ids) == [0, 1, 2, 3]
+
+
+def test_unknown_characters_are_part_of_their_word(tokenizers: dict[str, Tokenizer]) -> None:
+    ids = tokenizers["characters"].encode("a ж old")
+    assert ids[2] == tokenizers["characters"].unk
+    assert tokenizers["characters"].word_ids(ids) == [0, 1, 1, 2, 2, 2, 2]
+
+
+def test_an_unknown_kind_is_a_config_error() -> None:
+    with pytest.raises(ConfigError, match=r"'morphemes'.*unigram, bpe, words, characters, bytes"):
+        trained("morphemes")
+
+
+@pytest.mark.parametrize("language", ["", "d e", "de,en", "<de>", "de\n"])
+def test_what_cannot_be_a_tag_is_a_config_error(language: str) -> None:
+    with pytest.raises(ConfigError, match="no language code"):
+        train_tokenizer(TextConfig(kind="bytes"), CORPUS, [language])
+
+
+def test_a_language_named_twice_is_one_language() -> None:
+    assert train_tokenizer(TextConfig(kind="bytes"), CORPUS, ["de", "en", "de"]).languages == ("de", "en")
+
+
+def test_a_sample_is_drawn_over_the_whole_corpus() -> None:
+    texts = [str(i) for i in range(100_000)]
+    sample, total = draw(iter(texts), 5000)
+    assert total == len(texts)
+    assert len(set(sample)) == 5000
+    tenths = Counter(int(text) // 10_000 for text in sample)
+    assert all(400 < tenths[i] < 600 for i in range(10))
+    assert draw(texts, 5000) == (sample, total)
+
+
+def test_a_small_corpus_is_taken_whole_and_blank_lines_do_not_count() -> None:
+    assert draw(["a", "", "b", " \n"], 5) == (["a", "b"], 2)
+    with pytest.raises(ConfigError, match=r"text\.sample"):
+        draw(["a"], 0)
+
+
+def test_the_size_comes_from_the_corpus_not_from_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def train(sentences: list[str], vocabulary: int, languages: tuple[str, ...]) -> None:
+        asked.append((len(sentences), vocabulary))
+
+    def many() -> Iterator[str]:
+        return (f"sentence {i}" for i in range(60_000))
+
+    monkeypatch.setattr(TOKENIZERS["unigram"], "train", train)
+    train_tokenizer(TextConfig(sample=100), many(), ["de"])
+    assert asked == [(100, 8_000)]
