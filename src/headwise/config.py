@@ -132,8 +132,8 @@ class TrainConfig:
     learning_rate: float = 0.0
     """Peak. 0: the paper's, (width * 4000)^-0.5."""
     schedule: str = "inverse_sqrt"
-    warmup: int = 4000
-    """Steps; at most a tenth of all steps is used."""
+    warmup: int = 0
+    """Steps. 0: the paper's 4000, or a tenth of all steps if that is less."""
     decay: float = 0.2
     """Share of the steps in which the warm-up-stable-decay schedule falls."""
     beta1: float = 0.9

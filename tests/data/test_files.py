@@ -96,11 +96,12 @@ def test_a_nul_byte_is_reported_with_its_line(write: Write) -> None:
 
 def test_a_line_without_end_does_not_fill_the_memory(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "BLOCK", 1000)
-    monkeypatch.setattr(files, "MAX_LINE", 10_000)
-    assert len(lines(write("fits", b"a\n" + b"x" * 10_000 + b"\n"))[1]) == 10_000
-    path = write("blob", b"a\n" + b"x" * 10_001 + b"\n")
-    with pytest.raises(DataError, match=re.escape(f"{path}:2: a line of more than")):
-        lines(path)
+    monkeypatch.setattr(files, "MAX_LINE", 10_500)
+    assert len(lines(write("fits", b"a\n" + b"x" * 10_500 + b"\n"))[1]) == 10_500
+    for more in range(1, 2000, 100):  # wherever in a block the line ends
+        path = write("blob", b"a\n" + b"x" * (10_500 + more) + b"\n")
+        with pytest.raises(DataError, match=re.escape(f"{path}:2: a line of more than")):
+            lines(path)
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:

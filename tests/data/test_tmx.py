@@ -76,7 +76,7 @@ def test_the_old_lang_attribute_is_read(write: Write) -> None:
 def test_mark_up_is_dropped_and_highlighted_text_kept(write: Write) -> None:
     marked = (
         'Press <bpt i="1">&lt;b&gt;<sub>hint</sub></bpt><hi>OK</hi><ept i="1">&lt;/b&gt;</ept>'
-        '<ph x="1">{img}</ph>, <it pos="begin">i</it>then<ut>u</ut> go<sub>x</sub>'
+        '<ph x="1">{img <hi>x</hi>}</ph>, <it pos="begin">i</it>then<ut>u</ut> go<sub>x</sub>'
     )
     path = write("a.tmx", document(unit(("en", marked), ("de", "x"))))
     assert texts(path) == [("Press OK, then go", "x")]

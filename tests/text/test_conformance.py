@@ -18,7 +18,7 @@ EXACT = [kind for kind in TOKENIZERS if kind not in ("words", "characters")]
 """The kinds that spell whatever they have not seen."""
 
 TEXT = st.lists(
-    st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"))
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
     | st.sampled_from(
         [
             *"▁▅\x10_ \u00a0\u200d\u200f\ufeff",

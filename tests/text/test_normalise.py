@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from headwise.text import normalise
 
 ANY = st.text(
-    st.characters(exclude_categories=("Cs",))
+    st.characters(exclude_categories=["Cs"])
     | st.sampled_from(" \t\n\u00a0\u2009\u3000\u2028e\u0301\u0323가\u1100\u1161")
 )
 

@@ -75,8 +75,9 @@ def read_parts(folder: Path) -> tuple[str, Parts]:
             "install a newer Headwise"
         )
     kind, languages, vocabulary = _fields(path, description)
-    model = _read(folder / MODEL_NAME) if description["model_sha256"] else b""
-    if model and _sha(model) != description["model_sha256"]:
+    digest = description["model_sha256"]
+    model = _read(folder / MODEL_NAME) if digest else b""
+    if digest and _sha(model) != digest:
         raise CheckpointError(
             f"{folder / MODEL_NAME} is damaged or belongs to another tokenizer: its hash is not the one in "
             f"{JSON_NAME}"

@@ -1,8 +1,8 @@
 """Trains a SentencePiece model in memory, reproducibly, on whatever a corpus may contain.
 
-SentencePiece ends the whole process, or never ends, on some inputs (a word of 65,536 characters, a megabyte
-of the same letter), and refuses others (a vocabulary that a small corpus cannot fill). What reaches it from
-here has none of these.
+SentencePiece ends the whole process on some inputs (a word of 65,536 characters), takes time quadratic in
+the length of a repetition on others (one sentence a thousand times, one letter a hundred thousand times), and
+refuses others again (a vocabulary that a small corpus cannot fill). What reaches it from here is neither.
 """
 
 import io
@@ -17,8 +17,8 @@ from headwise.errors import ConfigError, DataError
 from headwise.text.escape import SPACE, escape
 from headwise.text.tokenizer import EOS, PAD, SOS, SPECIALS, UNK, special_names
 
-LONGEST = 4000
-"""Characters; a longer sentence is trained on in parts."""
+LONGEST = 200
+"""Characters; a longer sentence is trained on in parts. Pieces are far shorter, so nothing is lost."""
 
 RAREST = 1_000_000
 """A character rarer than one in so many is spelt as bytes: its embedding would hardly be trained."""
@@ -32,7 +32,10 @@ _RESERVED = "▅"
 
 
 def train_model(kind: str, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> bytes:
-    """The serialised model of kind unigram or bpe, of at most `vocabulary` pieces."""
+    """The serialised model of kind unigram or bpe, of at most `vocabulary` pieces.
+
+    A sentence that is there many times counts once: boilerplate should not decide what a piece is.
+    """
     names = special_names(languages)
     room = vocabulary - len(names) - _BYTES
     if room < 1:
@@ -40,7 +43,7 @@ def train_model(kind: str, sentences: Sequence[str], vocabulary: int, languages:
             f"text.vocabulary = {vocabulary} is too small: "
             f"{len(names)} special tokens and {_BYTES} bytes come first"
         )
-    prepared = [part for sentence in sentences for part in _prepare(sentence)]
+    prepared = list(dict.fromkeys(part for sentence in sentences for part in _prepare(sentence)))
     model = io.BytesIO()
     pad, sos, eos, unk = SPECIALS
     try:

@@ -40,5 +40,5 @@ def learning_rate(step: int, train: TrainConfig, model: ModelConfig) -> float:
     if train.schedule not in SCHEDULES:
         raise ConfigError(f"unknown train.schedule {train.schedule!r}; there are: {', '.join(SCHEDULES)}")
     peak = train.learning_rate or (model.width * 4000) ** -0.5
-    warmup = max(1, min(train.warmup, train.steps // 10))
+    warmup = train.warmup or max(1, min(4000, train.steps // 10))
     return peak * SCHEDULES[train.schedule](step, warmup, train.steps, train.decay)
