@@ -13,7 +13,13 @@ import re
 from collections import Counter
 from pathlib import Path
 
-SHOWN = ("I ate an apple.", "Where is the station?", "She is reading a book.", "We have no time.", "My father works in a bank.")
+SHOWN = (
+    "I ate an apple.",
+    "Where is the station?",
+    "She is reading a book.",
+    "We have no time.",
+    "My father works in a bank.",
+)
 TRAIN, HELD_OUT, WORDS, FREQUENT = 20_000, 500, 8, 20
 
 
@@ -31,7 +37,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent.parent / "src/headwise/corpora")
     args = parser.parse_args()
-    sides = [lzma.open(args.folder / f"tatoeba.{code}.xz", "rt", encoding="utf-8", newline="\n").read().split("\n")[:-1] for code in ("en", "de")]
+    sides = [
+        lzma.open(args.folder / f"tatoeba.{code}.xz", "rt", encoding="utf-8", newline="\n").read().split("\n")[:-1]
+        for code in ("en", "de")
+    ]
     pairs = list(zip(*sides, strict=True))
     counts = [Counter(word for text in side for word in words(text)) for side in sides]
 
@@ -58,7 +67,9 @@ def main() -> None:
     train = [pair for pair in train if tuple(words(pair[0])) not in held_sources]
     for name, part in (("train", train), ("held_out", held_out)):
         text = "".join(f"{source}\t{target}\n" for source, target in part)
-        (args.out / f"tatoeba_en_de.{name}.tsv.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+        (args.out / f"tatoeba_en_de.{name}.tsv.xz").write_bytes(
+            lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+        )
         print(f"{name}: {len(part):,} pairs")
 
 

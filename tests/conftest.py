@@ -1,9 +1,12 @@
-"""Shared by all tests: two threads as on a small machine, a fresh seed for each test."""
+"""Shared by all tests: a thread a worker, a fresh seed for each test."""
+
+import os
 
 import pytest
 import torch
 
-torch.set_num_threads(2)
+# Several workers with several threads each would spend their time waiting for each other.
+torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)
 
 
 @pytest.fixture(autouse=True)

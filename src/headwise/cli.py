@@ -273,7 +273,13 @@ the text; with --alignments the word alignment (source-target, from 0).
     command.add_argument("--alignments", action="store_true", help="show word alignments, Pharaoh format")
     command.add_argument("--json", action="store_true", help="one JSON object a line, with everything")
     command.add_argument("--length-penalty", type=float, default=1.0, metavar="A", help="exponent (default: 1)")
-    command.add_argument("--max-ratio", type=float, default=2.0, metavar="R", help="longest translation, times the source (default: 2)")
+    command.add_argument(
+        "--max-ratio",
+        type=float,
+        default=2.0,
+        metavar="R",
+        help="longest translation, times the source (default: 2)",
+    )
     command.add_argument("--no-repeat", type=int, default=0, metavar="N", help="no n-gram of this size twice")
     command.add_argument("--prefix", default="", metavar="TEXT", help="how every translation has to start")
     command.add_argument("--sample", action="store_true", help="draw at random instead of searching")
@@ -332,9 +338,7 @@ def run_translate(args: argparse.Namespace) -> int:
     return 0
 
 
-def print_translation(
-    text: str, result: "Translation", number: int, args: argparse.Namespace, file: IO[str]
-) -> None:
+def print_translation(text: str, result: "Translation", number: int, args: argparse.Namespace, file: IO[str]) -> None:
     from headwise.decode.alignment import pharaoh
 
     candidates = result.nbest or [result]
@@ -481,9 +485,7 @@ def read_pairs(
     wanted = (args.source_language, args.target_language)
     # The files of a model with one direction are in its languages, whether or not they are named.
     known = engine.direction(*wanted)
-    corpus = CorpusConfig(
-        pairs=tuple(args.pairs or ()), source=tuple(args.source or ()), target=tuple(second or ())
-    )
+    corpus = CorpusConfig(pairs=tuple(args.pairs or ()), source=tuple(args.source or ()), target=tuple(second or ()))
     data = DataConfig(source_language=wanted[0] or known[0], target_language=wanted[1] or known[1])
     pairs = list(read_corpus(corpus, data))
     if not pairs:
@@ -522,9 +524,7 @@ def run_inspect(args: argparse.Namespace) -> int:
     from headwise.storage import write_text
 
     out = Path(args.out)
-    maps = capture_attention(
-        translator(args), args.text, args.target, args.source_language, args.target_language
-    )
+    maps = capture_attention(translator(args), args.text, args.target, args.source_language, args.target_language)
     if out.suffix.lower() == ".json":
         write_text(out, json.dumps(maps.as_dict(), ensure_ascii=False))
     else:
@@ -571,8 +571,13 @@ echo "4 17 29" | headwise tokenizer decode --model my-model --ids
 """,
     )
     verbs = command.add_subparsers(metavar="train|encode|decode", required=True)
-    train = add_command(verbs, "train", run_tokenizer_train, "Train a tokenizer on text files.",
-                        "headwise tokenizer train corpus.en corpus.de --out my-tokenizer --kind bpe")
+    train = add_command(
+        verbs,
+        "train",
+        run_tokenizer_train,
+        "Train a tokenizer on text files.",
+        "headwise tokenizer train corpus.en corpus.de --out my-tokenizer --kind bpe",
+    )
     train.add_argument("files", nargs="+", metavar="FILE")
     train.add_argument("--out", required=True, metavar="DIR")
     train.add_argument("--kind", default="unigram", choices=("unigram", "bpe", "words", "characters", "bytes"))

@@ -8,7 +8,7 @@ from typing import Any
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from headwise.decode.translator import Translator, TranslateOptions
+from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import DataError
 
 

@@ -29,9 +29,7 @@ def lengths(count: int, seed: int = 0) -> list[tuple[int, int]]:
     return [(int(n), int(max(1, n + rng.integers(-3, 4)))) for n in base]
 
 
-def stream(
-    *corpora: EncodedCorpus, weights: tuple[float, ...] = (), budget: int = 200, **more: object
-) -> BatchStream:
+def stream(*corpora: EncodedCorpus, weights: tuple[float, ...] = (), budget: int = 200, **more: object) -> BatchStream:
     weights = weights or (1.0,) * len(corpora)
     languages = ["de", "fr"] * len(corpora)
     each = [
@@ -205,11 +203,7 @@ def test_ordered_batches_have_every_example_once_in_the_order_of_length(encode: 
     assert all(len(b) * max(b.source.shape[1], b.target.shape[1]) <= 200 for b in made)
     widths = [max(b.source.shape[1], b.target.shape[1]) for b in made]
     assert widths == sorted(widths)
-    first = [
-        example
-        for batch in ordered_batches(corpus, TOKENS, 200, "de", limit=20)
-        for example in batch.examples
-    ]
+    first = [example for batch in ordered_batches(corpus, TOKENS, 200, "de", limit=20) for example in batch.examples]
     assert sorted(first) == [(0, i) for i in range(20)]
     assert list(ordered_batches(encode([]), TOKENS, 200, "de")) == []
 

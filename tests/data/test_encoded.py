@@ -12,9 +12,7 @@ from headwise.errors import DataError
 @pytest.mark.parametrize(("vocabulary", "kind"), [(65_536, np.uint16), (65_537, np.uint32)])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(data=st.data())
-def test_what_is_written_is_read(
-    tmp_path: Path, vocabulary: int, kind: type[np.generic], data: st.DataObject
-) -> None:
+def test_what_is_written_is_read(tmp_path: Path, vocabulary: int, kind: type[np.generic], data: st.DataObject) -> None:
     ids = st.lists(st.integers(0, vocabulary - 1), max_size=5)
     example = st.tuples(ids, ids, st.integers(0, 1), st.integers(1, 2**32 - 1))
     chunks = data.draw(st.lists(st.lists(example, max_size=4), max_size=4))

@@ -114,9 +114,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
         lines(tmp_path / "folder.gz")
 
 
-def test_without_zstandard_the_message_says_what_to_install(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_zstandard_the_message_says_what_to_install(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 

@@ -36,9 +36,7 @@ class Preparation:
         assert list(sentences) == self.trained[-1]
         return tiny.make(languages)
 
-    def __call__(
-        self, data: DataConfig, seed: int = 1, text: TextConfig | None = None, **more: Any
-    ) -> Prepared:
+    def __call__(self, data: DataConfig, seed: int = 1, text: TextConfig | None = None, **more: Any) -> Prepared:
         return prepare(
             data,
             text or TextConfig(),
@@ -168,12 +166,8 @@ def test_changed_inputs_are_prepared_again(write: Write, tmp_path: Path, run: Pr
     assert len(homes) == 8
 
 
-@pytest.mark.parametrize(
-    "damage", ["prepared.json", "train-0/meta.json", "train-0/lines.bin", "valid-0/text.tsv"]
-)
-def test_a_half_written_folder_is_built_again(
-    write: Write, tmp_path: Path, run: Preparation, damage: str
-) -> None:
+@pytest.mark.parametrize("damage", ["prepared.json", "train-0/meta.json", "train-0/lines.bin", "valid-0/text.tsv"])
+def test_a_half_written_folder_is_built_again(write: Write, tmp_path: Path, run: Preparation, damage: str) -> None:
     write("a.tsv", tsv(sentences(100)))
     first = run(table(tmp_path, "a.tsv"))
     expected = decoded(first.train[0])
@@ -185,9 +179,7 @@ def test_a_half_written_folder_is_built_again(
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"tokenizer": "x"}'])
-def test_a_damaged_manifest_is_built_again(
-    write: Write, tmp_path: Path, run: Preparation, content: str
-) -> None:
+def test_a_damaged_manifest_is_built_again(write: Write, tmp_path: Path, run: Preparation, content: str) -> None:
     write("a.tsv", tsv(sentences(40)))
     first = run(table(tmp_path, "a.tsv"))
     expected = decoded(first.train[0])
@@ -198,9 +190,7 @@ def test_a_damaged_manifest_is_built_again(
     assert TinyTokenizer.encoded == 160
 
 
-def test_what_does_not_change_the_data_does_not_prepare_again(
-    write: Write, tmp_path: Path, run: Preparation
-) -> None:
+def test_what_does_not_change_the_data_does_not_prepare_again(write: Write, tmp_path: Path, run: Preparation) -> None:
     write("a.tsv", tsv(sentences(40)))
     data = table(tmp_path, "a.tsv", valid=(CorpusConfig(pairs=("a.tsv",)),))
     homes = {run(data).folder, run(data, seed=2).folder, run(data, text=TextConfig(sampling=0.1)).folder}
@@ -224,9 +214,7 @@ def test_another_run_may_finish_the_same_data_first(
     assert len(other.trained) == len(run.trained) == 1
 
 
-def test_only_abandoned_folders_of_killed_runs_are_removed(
-    write: Write, tmp_path: Path, run: Preparation
-) -> None:
+def test_only_abandoned_folders_of_killed_runs_are_removed(write: Write, tmp_path: Path, run: Preparation) -> None:
     write("a.tsv", tsv(sentences(40)))
     old, young = run.folder / "x.partial-1", run.folder / "y.partial-2"
     for folder in (old, young):
@@ -305,9 +293,7 @@ def test_both_directions_are_views_of_the_same_arrays(write: Write, tmp_path: Pa
         run(replace(table(tmp_path, "a.tsv", both_directions=True), target_language=""))
 
 
-def test_several_languages_are_validated_and_tagged_each(
-    write: Write, tmp_path: Path, run: Preparation
-) -> None:
+def test_several_languages_are_validated_and_tagged_each(write: Write, tmp_path: Path, run: Preparation) -> None:
     write("a.tsv", tsv(sentences(400)))
     write("b.tsv", tsv(sentences(100, seed=1)))
     data = table(tmp_path, "a.tsv", "b.tsv", held_out=8)
@@ -328,9 +314,7 @@ def test_a_pair_in_two_corpora_counts_once(write: Write, tmp_path: Path, run: Pr
     assert prepared.reports[1].dropped["duplicate"].count == 100
 
 
-def test_a_line_of_a_megabyte_is_dropped_with_its_line(
-    write: Write, tmp_path: Path, run: Preparation
-) -> None:
+def test_a_line_of_a_megabyte_is_dropped_with_its_line(write: Write, tmp_path: Path, run: Preparation) -> None:
     write("a.tsv", tsv([*sentences(40), ("x" * 1_000_000, "y")]))
     report = run(table(tmp_path, "a.tsv")).reports[0]
     assert report.dropped["long"].count == 1
@@ -372,9 +356,7 @@ def test_a_corpus_of_overlong_pairs_only_is_empty_too(write: Write, tmp_path: Pa
         run(table(tmp_path, "a.tsv", max_tokens=2))
 
 
-def test_long_work_is_reported(
-    write: Write, tmp_path: Path, run: Preparation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_work_is_reported(write: Write, tmp_path: Path, run: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "SECONDS", 0.0)
     write("a.tsv", tsv(sentences(9000)))
     run(table(tmp_path, "a.tsv"))

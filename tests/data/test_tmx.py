@@ -55,9 +55,7 @@ def test_encodings(write: Write, encoding: str) -> None:
         (("en-US", "de", "en-GB"), "1"),
     ],
 )
-def test_variants_match_and_the_exact_code_is_preferred(
-    write: Write, codes: tuple[str, ...], expected: str
-) -> None:
+def test_variants_match_and_the_exact_code_is_preferred(write: Write, codes: tuple[str, ...], expected: str) -> None:
     path = write("a.tmx", document(unit(*((code, str(i)) for i, code in enumerate(codes, 1)))))
     assert texts(path) == [(expected, "2")]
 
@@ -114,9 +112,7 @@ def test_an_unknown_entity_is_reported(write: Write) -> None:
     ],
 )
 def test_declared_entities_are_refused(write: Write, declarations: str) -> None:
-    content = document(unit(("en", "&foo;"), ("de", "x"))).replace(
-        "<tmx", f"<!DOCTYPE tmx [{declarations}]><tmx", 1
-    )
+    content = document(unit(("en", "&foo;"), ("de", "x"))).replace("<tmx", f"<!DOCTYPE tmx [{declarations}]><tmx", 1)
     with pytest.raises(DataError, match="entity declarations are refused"):
         texts(write("a.tmx", content))
 
@@ -146,9 +142,7 @@ def test_units_without_both_languages_are_passed_over(write: Write) -> None:
     assert texts(write("a.tmx", content)) == [("one", "eins")]
 
 
-def test_a_segment_or_tag_without_end_does_not_fill_the_memory(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_segment_or_tag_without_end_does_not_fill_the_memory(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tmx, "MAX_LINE", 10_000)
     monkeypatch.setattr(tmx, "BLOCK", 1_000)
     with pytest.raises(DataError, match="a segment of more than"):
@@ -158,9 +152,7 @@ def test_a_segment_or_tag_without_end_does_not_fill_the_memory(
 
 
 def test_memory_does_not_grow_with_the_file(write: Write) -> None:
-    path = write(
-        "a.tmx", document(*(unit(("en", f"word {i} " * 20), ("de", f"Wort {i}")) for i in range(20_000)))
-    )
+    path = write("a.tmx", document(*(unit(("en", f"word {i} " * 20), ("de", f"Wort {i}")) for i in range(20_000))))
     assert path.stat().st_size > 4_000_000
     tracemalloc.start()
     try:

@@ -25,9 +25,7 @@ def test_word_ids_agree_with_splitting_the_text(words: list[list[str]]) -> None:
     pieces = [("▁" if place == 0 else "") + part for word in words for place, part in enumerate(word)]
     text = "".join(pieces).replace("▁", " ").split()
     ids = word_ids(pieces)
-    rebuilt = [
-        "".join(p for p, i in zip(pieces, ids, strict=True) if i == n).strip("▁") for n in range(len(text))
-    ]
+    rebuilt = ["".join(p for p, i in zip(pieces, ids, strict=True) if i == n).strip("▁") for n in range(len(text))]
     assert rebuilt == text
     assert set(ids) == set(range(len(text)))
 

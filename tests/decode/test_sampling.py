@@ -55,9 +55,7 @@ def test_scores_are_the_models_whatever_the_temperature() -> None:
         assert [one.score for one in group] == sorted((one.score for one in group), reverse=True)
         for one in group:
             said = one.tokens + [EOS] * one.finished
-            own = [
-                float(model.row((sentence, SOS, *said[:place]))[0][token]) for place, token in enumerate(said)
-            ]
+            own = [float(model.row((sentence, SOS, *said[:place]))[0][token]) for place, token in enumerate(said)]
             assert one.token_log_probabilities == own
             assert is_close(one.log_probability, sum(own))
             assert one.score == length_penalty(one.log_probability, len(said), 1.0)
@@ -121,9 +119,7 @@ def test_temperature_sharpens_and_flattens() -> None:
     assert torch.allclose(hot, torch.full_like(hot, 0.2), atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.1}, {"samples": 0}]
-)
+@pytest.mark.parametrize("wrong", [{"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.1}, {"samples": 0}])
 def test_options_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
         SamplingOptions(**wrong)  # type: ignore[arg-type]

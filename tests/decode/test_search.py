@@ -175,9 +175,7 @@ def test_a_batch_gives_what_each_sentence_alone_gives(beam: int, alpha: float) -
     prefixes = [[2, 3, 4][: sentence % 4] for sentence in sentences]
     together = beam_search(model, model.start(*sentences), limits(*lengths), options, prefixes)
     for sentence in sentences:
-        alone = beam_search(
-            model, model.start(sentence), limits(lengths[sentence]), options, [prefixes[sentence]]
-        )
+        alone = beam_search(model, model.start(sentence), limits(lengths[sentence]), options, [prefixes[sentence]])
         same([together[sentence]], alone)
 
 
@@ -195,9 +193,7 @@ def test_finished_sentences_leave_the_batch() -> None:
     no_repeat=st.integers(0, 3),
 )
 @settings(max_examples=60, deadline=None)
-def test_hypotheses_are_consistent(
-    beam: int, alpha: float, seed: int, prefix: list[int], no_repeat: int
-) -> None:
+def test_hypotheses_are_consistent(beam: int, alpha: float, seed: int, prefix: list[int], no_repeat: int) -> None:
     model = TableModel()
     options = SearchOptions(SOS, EOS, beam, beam, alpha, no_repeat=no_repeat, forbidden=(SOS, 4))
     [found] = beam_search(model, model.start(seed), limits(8), options, [prefix])

@@ -12,9 +12,7 @@ from headwise.errors import ConfigError
 ANY_TEXT = st.one_of(
     st.text(max_size=200),
     st.text(alphabet="aB1 .,!?…。！，؟۔।\n\t\r\"'”)»-Dr", max_size=200),
-    st.lists(st.sampled_from(["Dr.", "z.B.", "Go!", "”", "好。", " ", "  ", "\n", "word", ", "])).map(
-        "".join
-    ),
+    st.lists(st.sampled_from(["Dr.", "z.B.", "Go!", "”", "好。", " ", "  ", "\n", "word", ", "])).map("".join),
 )
 
 

@@ -86,6 +86,16 @@ def test_captured_attention_is_a_distribution_and_changes_nothing(config: ModelC
 
 
 @every_variant
+def test_the_kernel_and_the_formula_agree(config: ModelConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short sentences take the explicit path on a CPU; sent through the fused one, they give the same."""
+    model = random_model(config)
+    source, target = sentences(3, 8, shortest=2), sentences(3, 7)
+    explicit = model(source, target)
+    monkeypatch.setattr("headwise.nn.attention.SHORT", 0)
+    assert max_difference(model(source, target), explicit) < TIGHT
+
+
+@every_variant
 def test_every_parameter_gets_a_gradient(config: ModelConfig) -> None:
     model = random_model(config)
     model(sentences(2, 6), sentences(2, 5)).log_softmax(-1)[..., 5].sum().backward()
@@ -119,9 +129,7 @@ def test_every_decoder_layer_reads_the_last_encoder_layer() -> None:
 @pytest.mark.parametrize(("tie", "matrices"), [("all", 1), ("decoder", 2), ("none", 3)])
 def test_tied_matrices_are_one(tie: str, matrices: int) -> None:
     model = build(small(tie=tie), VOCABULARY, PAD)
-    weights = {
-        id(part.weight) for part in (model.source_embedding, model.target_embedding, model.output_projection)
-    }
+    weights = {id(part.weight) for part in (model.source_embedding, model.target_embedding, model.output_projection)}
     assert len(weights) == matrices
     untied = parameters(build(small(tie="none"), VOCABULARY, PAD))
     assert untied - parameters(model) == (3 - matrices) * VOCABULARY * 24
@@ -140,12 +148,11 @@ def test_initial_logits_are_of_unit_scale() -> None:
     assert 0.3 < logits.std().item() < 3
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("norm_order", ["post", "pre"])
 def test_equal_to_torch_nn_transformer(norm_order: str) -> None:
     ours = random_model(small(norm_order=norm_order, positions="sinusoidal"))
-    theirs = nn.Transformer(
-        24, 4, 2, 3, 32, dropout=0.0, batch_first=True, norm_first=norm_order == "pre"
-    ).eval()
+    theirs = nn.Transformer(24, 4, 2, 3, 32, dropout=0.0, batch_first=True, norm_first=norm_order == "pre").eval()
     copy_to_torch(ours, theirs, norm_order)
     source, target = sentences(3, 7, shortest=3), sentences(3, 6)
 
@@ -203,8 +210,20 @@ def test_presets_have_the_papers_size(name: str, millions: int) -> None:
 
 def test_presets_are_the_rows_of_table_3() -> None:
     base, big = preset_config("base"), preset_config("big")
-    assert (base.encoder_layers, base.decoder_layers, base.width, base.hidden, base.heads) == (6, 6, 512, 2048, 8)
-    assert (big.encoder_layers, big.decoder_layers, big.width, big.hidden, big.heads) == (6, 6, 1024, 4096, 16)
+    assert (base.encoder_layers, base.decoder_layers, base.width, base.hidden, base.heads) == (
+        6,
+        6,
+        512,
+        2048,
+        8,
+    )
+    assert (big.encoder_layers, big.decoder_layers, big.width, big.hidden, big.heads) == (
+        6,
+        6,
+        1024,
+        4096,
+        16,
+    )
     assert (base.dropout, big.dropout) == (0.1, 0.3)
     assert (preset_config("tiny").encoder_layers, preset_config("tiny").width) == (4, 128)
     assert preset_config("deep").encoder_layers > 3 * preset_config("deep").decoder_layers

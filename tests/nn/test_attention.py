@@ -15,7 +15,11 @@ def heads(*shape: int) -> torch.Tensor:
 
 
 def test_the_formula_by_hand() -> None:
-    query, key, value = torch.tensor([[[[1.0, 0.0]]]]), torch.tensor([[[[2.0, 0.0], [0.0, 2.0]]]]), torch.eye(2)[None, None]
+    query, key, value = (
+        torch.tensor([[[[1.0, 0.0]]]]),
+        torch.tensor([[[[2.0, 0.0], [0.0, 2.0]]]]),
+        torch.eye(2)[None, None],
+    )
     context, weights = explicit_attention(query, key, value, None)
     expected = torch.tensor([2 / 2**0.5, 0.0]).softmax(0)
     torch.testing.assert_close(weights[0, 0, 0], expected)
@@ -66,7 +70,9 @@ def test_fused_equals_explicit(causal: bool, padded: bool) -> None:
 @pytest.mark.parametrize("groups", [8, 4, 2, 1])
 @pytest.mark.parametrize("rotary", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
-def test_capture_changes_nothing(groups: int, rotary: bool, causal: bool) -> None:
+def test_capture_changes_nothing(groups: int, rotary: bool, causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the explicit path ruled out for the other one: fused equals explicit, whatever the shape."""
+    monkeypatch.setattr("headwise.nn.attention.SHORT", 0)
     attention = MultiHeadAttention(32, 8, key_value_heads=groups).double()
     x = heads(3, 7, 32)
     rotation = Rotary(4).rotation(torch.arange(7)) if rotary else None
@@ -121,7 +127,10 @@ def test_attention_dropout_acts_in_training_alone() -> None:
 
 
 def test_cache_appends_and_selects() -> None:
-    one, two = KeyValues(heads(3, 2, 4, 5), heads(3, 2, 4, 5)), KeyValues(heads(3, 2, 1, 5), heads(3, 2, 1, 5))
+    one, two = (
+        KeyValues(heads(3, 2, 4, 5), heads(3, 2, 4, 5)),
+        KeyValues(heads(3, 2, 1, 5), heads(3, 2, 1, 5)),
+    )
     both = one.append(two)
     assert (one.length, both.length) == (4, 5)
     chosen = both.select(torch.tensor([2, 0, 2]))

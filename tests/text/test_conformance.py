@@ -85,9 +85,7 @@ def test_word_ids_point_at_the_words_that_the_pieces_spell(tokenizer: Tokenizer)
         ids = tokenizer.encode(text)
         owners = tokenizer.word_ids(ids)
         for index, word in enumerate(text.split()):
-            assert (
-                tokenizer.decode([i for i, owner in zip(ids, owners, strict=True) if owner == index]) == word
-            )
+            assert tokenizer.decode([i for i, owner in zip(ids, owners, strict=True) if owner == index]) == word
 
 
 def test_specials_belong_to_no_word(tokenizer: Tokenizer) -> None:
@@ -138,9 +136,7 @@ def test_training_again_gives_the_same(tokenizer: Tokenizer) -> None:
     assert again == tokenizer
 
 
-def test_other_content_has_another_fingerprint(
-    tokenizers: dict[str, Tokenizer], tokenizer: Tokenizer
-) -> None:
+def test_other_content_has_another_fingerprint(tokenizers: dict[str, Tokenizer], tokenizer: Tokenizer) -> None:
     assert len({each.fingerprint for each in tokenizers.values()}) == len(tokenizers)
     if tokenizer.kind != "bytes":
         assert trained(tokenizer.kind, CORPUS[:40]) != tokenizer

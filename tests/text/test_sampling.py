@@ -20,9 +20,7 @@ TEXT = st.text(max_size=30) | st.sampled_from(CORPUS) | st.text("aelo ▁\x10_é
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
 @given(text=TEXT, alpha=st.sampled_from([0.1, 0.5, 1.0]), seed=st.integers(0, 99))
-def test_the_text_stays(
-    tokenizers: dict[str, Tokenizer], kind: str, text: str, alpha: float, seed: int
-) -> None:
+def test_the_text_stays(tokenizers: dict[str, Tokenizer], kind: str, text: str, alpha: float, seed: int) -> None:
     tokenizer = tokenizers[kind]
     ids = tokenizer.sample(tokenizer.encode(text), alpha, 8, np.random.default_rng(seed))
     assert tokenizer.decode(ids) == normalise(text)
@@ -101,9 +99,7 @@ def test_unigram_draws_in_proportion_to_probability(tokenizers: dict[str, Tokeni
 
 
 @given(text=TEXT)
-def test_bpe_without_dropout_is_sentencepieces_segmentation(
-    tokenizers: dict[str, Tokenizer], text: str
-) -> None:
+def test_bpe_without_dropout_is_sentencepieces_segmentation(tokenizers: dict[str, Tokenizer], text: str) -> None:
     bpe = tokenizers["bpe"]
     assert isinstance(bpe, Bpe)
     plain = normalise(text)
@@ -121,8 +117,7 @@ def test_more_dropout_makes_more_pieces(tokenizers: dict[str, Tokenizer]) -> Non
     bpe = tokenizers["bpe"]
     rng = np.random.default_rng(0)
     lengths = [
-        sum(len(bpe.sample(bpe.encode(text), alpha, 0, rng)) for text in CORPUS)
-        for alpha in (0.0, 0.1, 0.3, 0.7, 1.0)
+        sum(len(bpe.sample(bpe.encode(text), alpha, 0, rng)) for text in CORPUS) for alpha in (0.0, 0.1, 0.3, 0.7, 1.0)
     ]
     assert lengths == sorted(set(lengths))
 

@@ -100,9 +100,7 @@ def _read_valid(data: DataConfig, reading: _Reading, say: Callable[[str], None])
             kept += chunk
 
 
-def _read_train(
-    data: DataConfig, folder: Path, seed: int, reading: _Reading, say: Callable[[str], None]
-) -> None:
+def _read_train(data: DataConfig, folder: Path, seed: int, reading: _Reading, say: Callable[[str], None]) -> None:
     """Clean the training corpora into spools, and choose the pairs to hold out."""
     languages = [corpus_languages(corpus, data) for corpus in data.train]
     size = 0 if data.valid else data.held_out // len(set(languages))

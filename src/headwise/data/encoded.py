@@ -72,9 +72,7 @@ class EncodedCorpus:
             for name in ("source", "target")
         }
         files, lines = (_map(folder, name, np.dtype("<u4")) for name in ("files", "lines"))
-        return cls(
-            side["source"], side["target"], files, lines, tuple(meta["file_names"]), meta["fingerprint"]
-        )
+        return cls(side["source"], side["target"], files, lines, tuple(meta["file_names"]), meta["fingerprint"])
 
     def __len__(self) -> int:
         return len(self.lines)

@@ -115,9 +115,7 @@ def _files(data: DataConfig) -> list[tuple[Path, Path, str, str]]:
     return files
 
 
-def _key(
-    data: DataConfig, text: TextConfig, seed: int, hashes: dict[Path, str], tokenizer: Tokenizer | None
-) -> str:
+def _key(data: DataConfig, text: TextConfig, seed: int, hashes: dict[Path, str], tokenizer: Tokenizer | None) -> str:
     """A fingerprint of all that the arrays depend on - not of weights and licences, which are not in them."""
 
     def corpora(role: str) -> list[Any]:

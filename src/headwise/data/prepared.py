@@ -30,9 +30,7 @@ class ValidSet:
     target_language: str
 
     def swapped(self) -> "ValidSet":
-        return ValidSet(
-            self.corpus.swapped(), self.targets, self.sources, self.target_language, self.source_language
-        )
+        return ValidSet(self.corpus.swapped(), self.targets, self.sources, self.target_language, self.source_language)
 
 
 @dataclass(frozen=True)

@@ -106,9 +106,7 @@ class Rows:
             return side.ids[at].astype(np.int64), lengths
         epoch, corpus, number = key
         sampled = [
-            self.sampler(
-                side[index].tolist(), np.random.default_rng([self.seed, epoch, corpus, index, number])
-            )
+            self.sampler(side[index].tolist(), np.random.default_rng([self.seed, epoch, corpus, index, number]))
             for index in indices.tolist()
         ]
         lengths = np.array([len(ids) for ids in sampled], np.int64)

@@ -55,9 +55,7 @@ def align(attention: Tensor, source_words: Sequence[int], target_words: Sequence
     weights = attention.detach().double().cpu()[rows][:, columns]
     source = torch.tensor([source_words[place] for place in columns])
     target = torch.tensor([target_words[place] for place in rows])
-    by_source = torch.zeros(len(rows), int(source.max()) + 1, dtype=weights.dtype).index_add_(
-        1, source, weights
-    )
+    by_source = torch.zeros(len(rows), int(source.max()) + 1, dtype=weights.dtype).index_add_(1, source, weights)
     mass = torch.zeros(int(target.max()) + 1, by_source.shape[1], dtype=weights.dtype)
     mass.index_add_(0, target, by_source)  # [target words, source words]
     most, linked = mass.max(dim=1)

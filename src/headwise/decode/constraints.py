@@ -166,9 +166,7 @@ def checked_limits(max_lengths: Tensor, options: SearchOptions, prefixes: Prefix
         raise ConfigError(f"{len(prefixes)} prefixes for {len(limits)} sentences")
     for prefix, limit in zip(prefixes, limits, strict=True):
         if len(prefix) > limit:
-            raise ConfigError(
-                f"a prefix of {len(prefix)} tokens does not fit into the length limit of {limit}"
-            )
+            raise ConfigError(f"a prefix of {len(prefix)} tokens does not fit into the length limit of {limit}")
         if options.eos in prefix or any(token < 0 for token in prefix):
             raise ConfigError("a prefix must hold token ids other than <eos>")
     return limits

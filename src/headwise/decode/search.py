@@ -264,9 +264,7 @@ def _beam_search(
             break
         # A sentence with fewer live hypotheses than others fills its rows with copies of total -inf.
         width = max(len(alive) for _, alive in going)
-        filled = [
-            [*alive, *[alive[0]._replace(total=-math.inf)] * (width - len(alive))] for _, alive in going
-        ]
+        filled = [[*alive, *[alive[0]._replace(total=-math.inf)] * (width - len(alive))] for _, alive in going]
         chosen = [candidate for row in filled for candidate in row]
         trace, rows = candidates.extend(trace, attention, [candidate.number for candidate in chosen])
         if any(len(alive) < width for _, alive in going):

@@ -103,12 +103,7 @@ def _split(text: str) -> Iterator[Piece]:
                     start = part.end() - len(word)
         else:
             after = text[part.end() : part.end() + 1]
-            if (
-                not after
-                or not word
-                or _LINE_BREAKS.search(part.group())
-                or _ends_sentence(word, text, part.end())
-            ):
+            if not after or not word or _LINE_BREAKS.search(part.group()) or _ends_sentence(word, text, part.end()):
                 yield Piece(text[start : part.start()], part.group())
                 start = part.end()
     if start < len(text):

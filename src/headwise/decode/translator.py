@@ -105,8 +105,7 @@ class Translator:
         for batch in self._batches(queue, parts, options):
             sources = [parts[row][place].source for row, place in batch]
             prefixes = [forced if place == 0 else [] for _, place in batch]
-            for at, found in zip(batch, self._search(sources, prefixes, options), strict=True):
-                done[at] = found
+            done.update(zip(batch, self._search(sources, prefixes, options), strict=True))
             if progress is not None:
                 progress(len(done))
         return [
@@ -141,9 +140,7 @@ class Translator:
             raise DataError(f"{len(sources)} sources, but {len(targets)} targets")
         tag = self._tag(source, target)
         source_ids = [self._source_ids(text, tag) for text in sources]
-        return self.log_probabilities(
-            source_ids, self.tokenizer.encode_batch(targets)
-        )
+        return self.log_probabilities(source_ids, self.tokenizer.encode_batch(targets))
 
     @torch.inference_mode()
     def log_probabilities(
@@ -265,9 +262,7 @@ class Translator:
         ]
         known = ", ".join(f"{s or '?'}-{t or '?'}" for s, t in task.directions)
         if not fitting:
-            raise ConfigError(
-                f"this model does not translate {source or '?'}-{target or '?'}; it has: {known}"
-            )
+            raise ConfigError(f"this model does not translate {source or '?'}-{target or '?'}; it has: {known}")
         if len({t for _, t in fitting}) > 1:
             raise ConfigError(f"this model has several target languages ({known}): say which one (--to)")
         return fitting[0]

@@ -21,8 +21,18 @@ KINDS = {
 
 FORMATS = (".png", ".svg", ".pdf")
 
-_FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Devanagari", "Noto Sans Arabic",
-          "Noto Sans Hebrew", "Noto Sans Thai", "Arial Unicode MS", "Microsoft YaHei", "PingFang SC")
+_FONTS = (
+    "DejaVu Sans",
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Noto Sans Devanagari",
+    "Noto Sans Arabic",
+    "Noto Sans Hebrew",
+    "Noto Sans Thai",
+    "Arial Unicode MS",
+    "Microsoft YaHei",
+    "PingFang SC",
+)
 
 
 def draw_attention(maps: AttentionMaps, path: Path, kind: str = "cross", layer: int | None = None) -> None:

@@ -10,6 +10,7 @@ from headwise.config import ModelConfig
 from headwise.errors import ConfigError
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.cache import LayerCache
+from headwise.nn.dropout import Dropout
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.feed_forward import ACTIVATIONS, FEED_FORWARDS
 from headwise.nn.init import INITS, initialise
@@ -54,7 +55,7 @@ class EncoderDecoder(nn.Module):
         self.target_positions = target_positions
         self.decoder = decoder
         self.output_projection = output_projection
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.pad = pad
 
     def encode(self, source: Tensor, capture: bool = False) -> Encoded:
@@ -185,8 +186,6 @@ def _check(config: ModelConfig) -> None:
         if config.positions == "rotary" and width // config.heads % 2:
             raise ConfigError(f"rotary positions need an even head width, not {width // config.heads}")
     if config.key_value_heads and config.heads % config.key_value_heads:
-        raise ConfigError(
-            f"model.heads {config.heads} is no multiple of {config.key_value_heads} key/value heads"
-        )
+        raise ConfigError(f"model.heads {config.heads} is no multiple of {config.key_value_heads} key/value heads")
     if config.tie == "all" and config.encoder_width not in (0, config.width):
         raise ConfigError('an encoder of another width cannot share its embedding: set model.tie = "decoder"')

@@ -11,7 +11,15 @@ from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.weights import Weights, set_weights, weights_of
-from headwise.storage import check_folder, check_format, FORMAT, load_tensors, read_json, save_tensors, write_json
+from headwise.storage import (
+    FORMAT,
+    check_folder,
+    check_format,
+    load_tensors,
+    read_json,
+    save_tensors,
+    write_json,
+)
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
 

@@ -1,6 +1,6 @@
 """Attention: every query takes a mean of the values, weighted by how well it fits their keys.
 
-Two paths compute the same thing. `explicit_attention` is the formula, and returns every head's weights;
+Two paths compute the same thing. `explicit_attention` is the formula, and has every head's weights;
 `fused_attention` is PyTorch's kernel, which never holds them. A test keeps the two equal.
 """
 
@@ -11,8 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headwise.nn.cache import KeyValues
+from headwise.nn.dropout import dropout as drop
 from headwise.nn.masks import additive, causal_mask
 from headwise.nn.positions import Rotation
+
+SHORT = 64
+"""Up to this length, on a CPU, the explicit path is the faster one, by up to twice (benchmarks/attention_cpu.py):
+the kernel works in tiles that a sentence does not fill."""
 
 
 class Attended(NamedTuple):
@@ -26,11 +31,11 @@ def explicit_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """softmax(Q K^T / sqrt(K) + mask) V, and the weights: [B, H, T, K], [B, H, T, S]."""
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))  # [B, H, T, S]
+    scores = query / math.sqrt(query.size(-1)) @ key.transpose(-2, -1)  # [B, H, T, S]
     if mask is not None:
         scores = scores + additive(mask, scores.dtype)
     weights = scores.softmax(-1)
-    return F.dropout(weights, dropout, training=dropout > 0) @ value, weights
+    return drop(weights, dropout) @ value, weights
 
 
 def fused_attention(
@@ -104,17 +109,18 @@ class MultiHeadAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
 
         T, S = query.size(2), key.size(2)
+        explicit = capture or (x.device.type == "cpu" and max(T, S) <= SHORT)
         causal = causal and T > 1  # a single query is the last position: it may see everything
-        if causal and (capture or mask is not None or T != S):
+        if causal and (explicit or mask is not None or T != S):
             earlier = causal_mask(T, S, x.device)
             mask = earlier if mask is None else mask & earlier
             causal = False
         weights = None
-        if capture:
+        if explicit:
             context, weights = explicit_attention(query, key, value, mask, dropout)
         else:
             context = fused_attention(query, key, value, mask, causal, dropout)
-        return Attended(self.output(context.transpose(1, 2).flatten(2)), weights)
+        return Attended(self.output(context.transpose(1, 2).flatten(2)), weights if capture else None)
 
     def _split(self, x: Tensor, heads: int) -> Tensor:
         return x.view(*x.shape[:-1], heads, self.head_width).transpose(1, 2)  # [B, heads, T, K]

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from headwise.nn.dropout import Dropout
+
 Activation = Callable[[Tensor], Tensor]
 
 ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
@@ -26,7 +28,7 @@ class FeedForward(nn.Module):
         self.expand = nn.Linear(width, hidden, bias=bias)
         self.contract = nn.Linear(hidden, width, bias=bias)
         self.activation = activation
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
@@ -51,7 +53,7 @@ class GatedFeedForward(nn.Module):
         self.expand = nn.Linear(width, hidden, bias=bias)
         self.contract = nn.Linear(hidden, width, bias=bias)
         self.activation = activation
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, D] -> [B, T, D]."""

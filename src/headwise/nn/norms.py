@@ -5,6 +5,8 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
+from headwise.nn.dropout import Dropout
+
 Extra = TypeVar("Extra")
 Sublayer = Callable[[Tensor], tuple[Tensor, Extra]]
 """A sublayer gives its output and whatever else it has to report (a cache, attention weights)."""
@@ -16,7 +18,7 @@ class PostNorm(nn.Module):
     def __init__(self, norm: nn.Module, dropout: float) -> None:
         super().__init__()
         self.norm = norm
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Sublayer[Extra]) -> tuple[Tensor, Extra]:
         y, extra = sublayer(x)
@@ -32,7 +34,7 @@ class PreNorm(nn.Module):
     def __init__(self, norm: nn.Module, dropout: float) -> None:
         super().__init__()
         self.norm = norm
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Sublayer[Extra]) -> tuple[Tensor, Extra]:
         y, extra = sublayer(self.norm(x))

@@ -64,9 +64,7 @@ class Layer(nn.Module):
         x, (past, self_weights) = self.self_norm(x, lambda y: self._attend_self(y, context, cache.past))
         memory, cross_weights = None, None
         if self.cross_norm is not None:
-            x, (memory, cross_weights) = self.cross_norm(
-                x, lambda y: self._attend_memory(y, context, cache.memory)
-            )
+            x, (memory, cross_weights) = self.cross_norm(x, lambda y: self._attend_memory(y, context, cache.memory))
         x, _ = self.feed_forward_norm(x, lambda y: (self.feed_forward(y), None))
         return LayerOutput(x, LayerCache(past, memory), self_weights, cross_weights)
 

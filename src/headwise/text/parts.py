@@ -79,8 +79,7 @@ def read_parts(folder: Path) -> tuple[str, Parts]:
     model = _read(folder / MODEL_NAME) if digest else b""
     if digest and _sha(model) != digest:
         raise CheckpointError(
-            f"{folder / MODEL_NAME} is damaged or belongs to another tokenizer: its hash is not the one in "
-            f"{JSON_NAME}"
+            f"{folder / MODEL_NAME} is damaged or belongs to another tokenizer: its hash is not the one in {JSON_NAME}"
         )
     parts = Parts(languages, vocabulary, model)
     if fingerprint(kind, parts) != description["fingerprint"]:

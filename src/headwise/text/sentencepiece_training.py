@@ -40,8 +40,7 @@ def train_model(kind: str, sentences: Sequence[str], vocabulary: int, languages:
     room = vocabulary - len(names) - _BYTES
     if room < 1:
         raise ConfigError(
-            f"text.vocabulary = {vocabulary} is too small: "
-            f"{len(names)} special tokens and {_BYTES} bytes come first"
+            f"text.vocabulary = {vocabulary} is too small: {len(names)} special tokens and {_BYTES} bytes come first"
         )
     prepared = list(dict.fromkeys(part for sentence in sentences for part in _prepare(sentence)))
     model = io.BytesIO()
@@ -109,7 +108,5 @@ def _explain(error: Exception, vocabulary: int) -> Exception:
     if "smaller than required_chars" in text:
         needed = re.search(r"\d+ vs (\d+)", text)
         least = f": it takes at least {needed[1]}" if needed else ""
-        return ConfigError(
-            f"text.vocabulary = {vocabulary} is too small for the characters of this corpus{least}"
-        )
+        return ConfigError(f"text.vocabulary = {vocabulary} is too small for the characters of this corpus{least}")
     return DataError(f"no tokenizer could be trained on this corpus: {text}")

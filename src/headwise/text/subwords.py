@@ -69,9 +69,7 @@ class Unigram(_Subwords):
     def _sample(self, ids: list[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
         """One of the best `candidates`, drawn in proportion to its probability to the power of alpha."""
         count = max(1, min(candidates, MOST_CANDIDATES))
-        best: list[list[int]] = self._processor.nbest_encode(
-            self._escaped(ids), nbest_size=count, out_type=int
-        )
+        best: list[list[int]] = self._processor.nbest_encode(self._escaped(ids), nbest_size=count, out_type=int)
         if len(best) < 2:
             return ids
         scores = np.array([sum(map(self._scores.__getitem__, each)) for each in best])
@@ -106,9 +104,5 @@ class Bpe(_Subwords):
     def _scores(self) -> dict[str, float]:
         """Score of each piece that text can be merged to; the specials and bytes are none."""
         model = self._processor
-        spelt = [
-            i
-            for i in range(self.size)
-            if not (model.is_control(i) or model.is_unknown(i) or model.is_byte(i))
-        ]
+        spelt = [i for i in range(self.size) if not (model.is_control(i) or model.is_unknown(i) or model.is_byte(i))]
         return dict(zip(model.id_to_piece(spelt), model.get_score(spelt), strict=True))

@@ -32,9 +32,7 @@ def check_languages(languages: Sequence[str]) -> tuple[str, ...]:
     """Each language once, in order; a ConfigError for what cannot be in a tag."""
     for language in languages:
         if not re.fullmatch(r"[A-Za-z0-9]+([_-][A-Za-z0-9]+)*", language):
-            raise ConfigError(
-                f"{language!r} is no language code: letters, digits, - and _ only, as in de or pt-BR"
-            )
+            raise ConfigError(f"{language!r} is no language code: letters, digits, - and _ only, as in de or pt-BR")
     return tuple(dict.fromkeys(languages))
 
 
@@ -125,9 +123,7 @@ class Tokenizer(ABC):
             words.append(word)
         return words if begun else [-1 if w == word else w for w in words]
 
-    def sample(
-        self, ids: Sequence[int], alpha: float, candidates: int, rng: np.random.Generator
-    ) -> list[int]:
+    def sample(self, ids: Sequence[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
         """Another segmentation of the same text, drawn with `rng` alone; the ids as they are if alpha is 0.
 
         Specials may stand before and after the text and stay. Kinds with one segmentation return the ids.

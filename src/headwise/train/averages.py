@@ -11,6 +11,7 @@ from headwise.errors import CheckpointError
 from headwise.models.folder import WEIGHTS, load, load_weights, save_model
 from headwise.models.weights import Weights, set_weights, weights_of
 
+
 def mean_weights(many: Sequence[Mapping[str, Tensor]]) -> Weights:
     """The mean of several sets of weights, summed in float64 so that equal sets give themselves back."""
     first = many[0]

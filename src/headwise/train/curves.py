@@ -19,14 +19,28 @@ def draw_curves(run: Path) -> Path | None:
     axes = figure.add_subplot()
     axes.plot(_column(train, "step"), _column(train, "nll"), color="#9aa5b1", label="training loss")
     if valid:
-        axes.plot(_column(valid, "step"), _column(valid, "loss"), "o-", ms=3, color="#1f4e79", label="validation loss")
+        axes.plot(
+            _column(valid, "step"),
+            _column(valid, "loss"),
+            "o-",
+            ms=3,
+            color="#1f4e79",
+            label="validation loss",
+        )
     axes.set_xlabel("step")
     axes.set_ylabel("negative log-likelihood a token")
     axes.grid(alpha=0.3)
     handles, labels = axes.get_legend_handles_labels()
     if any("bleu" in record for record in valid):
         right = axes.twinx()
-        right.plot(_column(valid, "step"), _column(valid, "bleu"), "s--", ms=3, color="#c0561f", label="validation BLEU")
+        right.plot(
+            _column(valid, "step"),
+            _column(valid, "bleu"),
+            "s--",
+            ms=3,
+            color="#c0561f",
+            label="validation BLEU",
+        )
         right.set_ylabel("BLEU, greedy")
         right.set_ylim(bottom=0)
         more_handles, more_labels = right.get_legend_handles_labels()

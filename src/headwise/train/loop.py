@@ -14,11 +14,11 @@ from headwise.config import Recipe
 from headwise.data.batches import Batch, BatchStream, Position
 from headwise.data.prefetch import prefetch
 from headwise.errors import CheckpointError, TrainingError
+from headwise.train.averages import MovingAverage, swapped
 from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint
 from headwise.train.interrupt import StopRequest
 from headwise.train.loss import TokenLoss
 from headwise.train.schedules import learning_rate
-from headwise.train.averages import MovingAverage, swapped
 
 Objective = Callable[[nn.Module, Batch], TokenLoss]
 Validate = Callable[[nn.Module], dict[str, float]]
@@ -98,9 +98,7 @@ def fit(
             lines = ", ".join(line for batch in micro_batches for line in stream.lines(batch)[:10])
             reporter.note(f"step {step}: loss {loss} and gradient norm {norm}: skipped. Its lines: {lines}")
         optimiser.zero_grad(set_to_none=True)
-        progress = dataclasses.replace(
-            progress, step=step, position=position, seconds=time.perf_counter() - clock
-        )
+        progress = dataclasses.replace(progress, step=step, position=position, seconds=time.perf_counter() - clock)
         if progress.nonfinite_row >= config.max_nonfinite:
             raise TrainingError(
                 f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "
@@ -129,9 +127,7 @@ def make_optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": config.weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(
-        groups, lr=0.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True
-    )
+    return torch.optim.AdamW(groups, lr=0.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True)
 
 
 def resume(

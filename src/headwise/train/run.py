@@ -1,7 +1,6 @@
 """A whole run: recipe in, trained model out."""
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from headwise.data.prepare import directions, prepare, tag_languages
 from headwise.data.prepared import Prepared
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.devices import autocast_dtype, best_device
-from headwise.errors import ConfigError, HeadwiseError
+from headwise.errors import ConfigError
 from headwise.evaluate import Scores, evaluate
 from headwise.models.build import build
 from headwise.models.folder import WEIGHTS, LoadedModel, Task, load_weights, save_description
@@ -105,7 +104,15 @@ def check(recipe: Recipe) -> None:
     """Refuse what would only fail later, or never end."""
     if not recipe.out:
         raise ConfigError("no output folder: give --out DIR")
-    for key in ("steps", "batch_tokens", "accumulate", "validate_every", "checkpoint_every", "log_every", "keep"):
+    for key in (
+        "steps",
+        "batch_tokens",
+        "accumulate",
+        "validate_every",
+        "checkpoint_every",
+        "log_every",
+        "keep",
+    ):
         if getattr(recipe.train, key) < 1:
             raise ConfigError(f"train.{key} must be at least 1")
     if recipe.train.select_by == "bleu" and not recipe.train.validate_bleu:
@@ -214,22 +221,33 @@ def finish(
     return scores
 
 
-def test(
-    recipe: Recipe, prepared: Prepared, loaded: LoadedModel, say: Callable[[str], None]
-) -> dict[str, Scores]:
+def test(recipe: Recipe, prepared: Prepared, loaded: LoadedModel, say: Callable[[str], None]) -> dict[str, Scores]:
     """Beam-search scores on the recipe's test sets, or else on the validation set."""
     sets: list[tuple[str, list[str], list[str], str, str]] = []
     for number, corpus in enumerate(recipe.data.test):
         pairs = list(read_corpus(corpus, recipe.data))
         name = Path((corpus.pairs or corpus.source)[0]).name if len(recipe.data.test) > 1 else "test set"
         languages = corpus_languages(corpus, recipe.data)
-        sets.append((f"{name} {number + 1}" if name in [each[0] for each in sets] else name,
-                     [pair.source for pair in pairs], [pair.target for pair in pairs], *languages))
+        sets.append(
+            (
+                f"{name} {number + 1}" if name in [each[0] for each in sets] else name,
+                [pair.source for pair in pairs],
+                [pair.target for pair in pairs],
+                *languages,
+            )
+        )
     for valid in prepared.valid if not sets else []:
         limit = recipe.train.validate_pairs or None
         direction = f" {valid.source_language}-{valid.target_language}" if len(prepared.valid) > 1 else ""
-        sets.append((f"validation set{direction}", valid.sources[:limit], valid.targets[:limit],
-                     valid.source_language, valid.target_language))
+        sets.append(
+            (
+                f"validation set{direction}",
+                valid.sources[:limit],
+                valid.targets[:limit],
+                valid.source_language,
+                valid.target_language,
+            )
+        )
     translator = Translator(loaded, recipe.train.device)
     scores = {}
     for name, sources, targets, source, target in sets:
