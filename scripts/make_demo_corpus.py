@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent.parent / "src/headwise/corpora")
     args = parser.parse_args()
     sides = [
-        lzma.open(args.folder / f"tatoeba.{code}.xz", "rt", encoding="utf-8", newline="\n").read().split("\n")[:-1]
+        lzma.decompress((args.folder / f"tatoeba.{code}.xz").read_bytes()).decode().split("\n")[:-1]
         for code in ("en", "de")
     ]
     pairs = list(zip(*sides, strict=True))

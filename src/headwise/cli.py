@@ -1,11 +1,13 @@
 """The command line: arguments in, calls out. What the commands do lives elsewhere, and is imported when run."""
 
 import argparse
+import io
+import itertools
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -27,6 +29,9 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code: 2 for what a person can correct, 1 for what failed."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what is read is UTF-8 whatever the locale; so is what is written
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     args = parser().parse_args(arguments)
     try:
         code: int = args.run(args)
@@ -143,7 +148,11 @@ def output(path: str | None) -> Iterator[IO[str]]:
     if path is None or path == "-":
         yield sys.stdout
         return
-    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="\n"))
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
         yield file
 
 
@@ -299,6 +308,8 @@ def run_translate(args: argparse.Namespace) -> int:
 
     if args.text and args.input:
         raise ConfigError("give texts or --input, not both")
+    if args.output and args.input and is_same_file(args.input, args.output):
+        raise ConfigError(f"--output {args.output} is the input: choose another file")
     if not args.text and not args.input and sys.stdin.isatty():
         raise ConfigError("nothing to translate: give texts, --input FILE, or pipe lines in")
     if args.nbest > args.beam and not args.sample:
@@ -317,10 +328,12 @@ def run_translate(args: argparse.Namespace) -> int:
         alignments=args.alignments or args.json,
     )
     engine = translator(args)
-    texts = iter(args.text) if args.text else read_lines(args.input or "-")
+    engine.direction(args.source_language, args.target_language)
+    texts = chunks(iter(args.text) if args.text else read_lines(args.input or "-"), CHUNK)
+    first = next(texts, [])  # before the output is opened: a file that cannot be read should cost nothing
     done = 0
     with output(args.output) as file, Counter(bool(args.output), "sentences") as counter:
-        for chunk in chunks(texts, CHUNK):
+        for chunk in itertools.chain([first], texts):
             results = engine.translate(
                 chunk,
                 args.source_language,
@@ -366,8 +379,12 @@ def as_json(translation: "Translation") -> dict[str, Any]:
     }
 
 
+def is_same_file(one: str, other: str) -> bool:
+    return Path(one).is_file() and Path(other).exists() and Path(one).samefile(other)
+
+
 def chunks(items: Iterator[str], size: int) -> Iterator[list[str]]:
-    """The items in lists; a pipe that a person types into is answered line by line."""
+    """The items in lists of this size; the last may be shorter."""
     chunk: list[str] = []
     for item in items:
         chunk.append(item)
@@ -622,9 +639,10 @@ def run_tokenizer_decode(args: argparse.Namespace) -> int:
     tokenizer = load_tokenizer(model_folder(args))
     for number, line in enumerate(read_lines(args.input), 1):
         try:
-            ids = [int(word) for word in line.split()] if args.ids else tokenizer.piece_ids(line.split(" "))
+            words = line.split()
+            ids = [int(word) for word in words] if args.ids else tokenizer.piece_ids(words)
             print(tokenizer.decode(ids))
-        except (ValueError, IndexError) as error:
+        except (DataError, ValueError, IndexError) as error:
             raise DataError(f"{args.input}:{number}: {error}") from None
     return 0
 

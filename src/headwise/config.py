@@ -208,16 +208,16 @@ def parse_setting(setting: str) -> tuple[str, Any]:
 
 def override(tables: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """The tables with each dotted key of `settings` set."""
-    tables = copy.deepcopy(dict(tables))
+    result: dict[str, Any] = copy.deepcopy(dict(tables))
     for name, value in settings.items():
         *parents, key = name.split(".")
-        table = tables
+        table = result
         for parent in parents:
             table = table.setdefault(parent, {})
             if not isinstance(table, dict):
                 raise ConfigError(f"cannot set {name}: {parent} is not a table")
         table[key] = value
-    return tables
+    return result
 
 
 def from_tables(kind: type[C], tables: Mapping[str, Any], where: str = "") -> C:

@@ -39,10 +39,7 @@ class Scores:
 
 def compare(translations: Sequence[str], references: Sequence[str], *, lowercase: bool = False) -> Scores:
     """BLEU and chrF of finished translations."""
-    if len(translations) != len(references):
-        raise DataError(f"{len(translations)} translations, but {len(references)} references")
-    if not references:
-        raise DataError("nothing to evaluate: no pairs")
+    _check(translations, references, "translations")
     bleu, chrf = BLEU(lowercase=lowercase), CHRF(lowercase=lowercase)
     bleu_score = bleu.corpus_score(list(translations), [list(references)])
     chrf_score = chrf.corpus_score(list(translations), [list(references)])
@@ -67,6 +64,7 @@ def evaluate(
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Scores, list[str]]:
     """Translate the sources and compare; the figures, and the translations themselves."""
+    _check(sources, references, "sources")
     results = translator.translate(sources, source, target, options=options, progress=progress)
     translations = [result.text for result in results]
     scores = compare(translations, references, lowercase=lowercase)
@@ -82,6 +80,14 @@ def perplexity(
     target: str | None = None,
 ) -> float:
     """exp of the mean negative log-likelihood of a reference token, `<eos>` included."""
+    _check(sources, references, "sources")
     log_probabilities = translator.reference_log_probabilities(sources, references, source, target)
     tokens = sum(len(each) for each in log_probabilities)
     return math.exp(-sum(map(sum, log_probabilities)) / tokens)
+
+
+def _check(texts: Sequence[str], references: Sequence[str], name: str) -> None:
+    if len(texts) != len(references):
+        raise DataError(f"{len(texts)} {name}, but {len(references)} references")
+    if not references:
+        raise DataError("nothing to evaluate: no pairs")

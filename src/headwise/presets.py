@@ -77,6 +77,6 @@ def resolve(tables: dict[str, Any]) -> Recipe:
 
 def _model_tables(model: dict[str, Any]) -> dict[str, Any]:
     name = model.get("preset", DEFAULT)
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise ConfigError(f"unknown preset {name!r}; there are: {', '.join(PRESETS)}")
     return {"preset": name, **PRESETS[name], **model}

@@ -27,16 +27,16 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 
 
+class NewerFormatError(CheckpointError):
+    """Nothing is damaged: a newer Headwise wrote it."""
+
+
 def write_text(path: Path, text: str) -> None:
     """Replace the file by one with this text, atomically."""
-    temporary = path.with_name(f".{path.name}.writing")
-    with disk_errors(path):
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        _sync(path.parent)
+    with _replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -56,15 +56,12 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
     """Write named tensors, with their digest, atomically."""
     content = {name: tensor.detach().cpu().contiguous() for name, tensor in sorted(tensors.items())}
     header = {**(metadata or {}), "format": str(FORMAT), "digest": _digest(content)}
-    temporary = path.with_name(f".{path.name}.writing")
-    with disk_errors(path):
+    with _replacing(path) as temporary:
         try:
             save_file(content, temporary, metadata=header)
         except SafetensorError as error:  # safetensors hides the OSError in its message
             raise OSError(errno.ENOSPC if "os error 28" in str(error) else errno.EIO, str(error)) from None
         _sync(temporary)
-        temporary.replace(path)
-        _sync(path.parent)
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
@@ -73,7 +70,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             if int(metadata.get("format", 0)) > FORMAT:
-                raise CheckpointError(
+                raise NewerFormatError(
                     f"{path}: written by a newer Headwise (format {metadata['format']}, this one reads up to "
                     f"{FORMAT}): upgrade to load it"
                 )
@@ -91,7 +88,8 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 def new_folder(path: Path) -> Iterator[Path]:
     """A folder that appears under its name only when everything in it is written.
 
-    The manifest lists the files, so that a folder with something missing is told from a whole one.
+    The manifest lists the files, so that a folder with something missing is told from a whole one, and has a
+    digest of those that do not hold their own.
     """
     temporary = path.with_name(f".{path.name}.writing")
     with disk_errors(path):
@@ -99,8 +97,10 @@ def new_folder(path: Path) -> Iterator[Path]:
         temporary.mkdir(parents=True)
         try:
             yield temporary
-            files = sorted(file.name for file in temporary.iterdir())
-            write_json(temporary / MANIFEST, {"format": FORMAT, "files": files})
+            files = sorted(temporary.iterdir())
+            digests = {file.name: _file_digest(file) for file in files if file.suffix != ".safetensors"}
+            names = [file.name for file in files]
+            write_json(temporary / MANIFEST, {"format": FORMAT, "files": names, "digests": digests})
             if path.exists():
                 shutil.rmtree(path)
             temporary.rename(path)
@@ -114,9 +114,14 @@ def check_folder(path: Path) -> None:
     """Refuse a folder that `new_folder` did not finish, or that lost a file since."""
     manifest = read_json(path / MANIFEST)
     check_format(path, manifest)
-    for name in manifest["files"]:
-        if not (path / name).is_file():
+    files, digests = manifest.get("files"), manifest.get("digests", {})
+    if not isinstance(files, list) or not isinstance(digests, dict):
+        raise CheckpointError(f"{path / MANIFEST}: damaged: it lists no files")
+    for name in files:
+        if not (path / str(name)).is_file():
             raise CheckpointError(f"{path}: {name} is missing")
+        if name in digests and _file_digest(path / name) != digests[name]:
+            raise CheckpointError(f"{path / name}: damaged or altered: its content does not match its digest")
 
 
 def check_format(path: Path, described: Any) -> None:
@@ -124,7 +129,7 @@ def check_format(path: Path, described: Any) -> None:
     if not isinstance(described, dict) or not isinstance(described.get("format"), int):
         raise CheckpointError(f"{path}: not a Headwise folder (it names no format)")
     if described["format"] > FORMAT:
-        raise CheckpointError(
+        raise NewerFormatError(
             f"{path}: written by a newer Headwise (format {described['format']}, this one reads up to {FORMAT}):"
             " upgrade to load it"
         )
@@ -138,6 +143,29 @@ def disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error))
         raise CheckpointError(f"could not write {path}: {reason}; what was saved before is untouched") from error
+
+
+def text_digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A name to write under; what was written takes the place of `path`, or goes if the writing failed."""
+    temporary = path.with_name(f".{path.name}.writing")
+    with disk_errors(path):
+        try:
+            yield temporary
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        _sync(path.parent)
+
+
+def _file_digest(path: Path) -> str:
+    return text_digest(path.read_bytes())
 
 
 def _digest(tensors: Mapping[str, Tensor]) -> str:

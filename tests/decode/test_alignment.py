@@ -7,27 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwise.decode.alignment import align, parse_pharaoh, pharaoh, word_ids
+from headwise.decode.alignment import align, parse_pharaoh, pharaoh
 from headwise.errors import DataError
-
-
-def test_pieces_count_as_the_words_between_spaces() -> None:
-    assert word_ids(["▁the", "▁un", "happ", "y", "▁man"]) == [0, 1, 1, 1, 2]
-    assert word_ids(["<2de>", "▁the", "▁man", "</s>"], {"<2de>", "</s>"}) == [-1, 0, 1, -1]
-    assert word_ids(["▁", "the", "▁", "▁man", "."]) == [0, 0, 1, 1, 1]
-    assert word_ids(["the", "▁man"]) == [0, 1]
-    assert word_ids(["<tag>", "the", "<tag>", "man"], ["<tag>"]) == [-1, 0, -1, 1]
-    assert word_ids([]) == []
-
-
-@given(st.lists(st.lists(st.sampled_from(["a", "bc", "é"]), min_size=1, max_size=3), max_size=6))
-def test_word_ids_agree_with_splitting_the_text(words: list[list[str]]) -> None:
-    pieces = [("▁" if place == 0 else "") + part for word in words for place, part in enumerate(word)]
-    text = "".join(pieces).replace("▁", " ").split()
-    ids = word_ids(pieces)
-    rebuilt = ["".join(p for p, i in zip(pieces, ids, strict=True) if i == n).strip("▁") for n in range(len(text))]
-    assert rebuilt == text
-    assert set(ids) == set(range(len(text)))
 
 
 def test_a_permutation_is_found_again() -> None:

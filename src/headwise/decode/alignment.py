@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -10,31 +10,6 @@ from torch import Tensor
 from headwise.errors import DataError
 
 Alignment = list[tuple[int, int]]
-WORD_START = "▁"  # SentencePiece's mark for the space before a word
-
-
-def word_ids(pieces: Sequence[str], specials: Collection[str] = ()) -> list[int]:
-    """The word that each subword piece belongs to, counted from 0; -1 for specials such as tags and `<eos>`.
-
-    A piece that begins with the space mark begins a word, and so does the first after a special. Marks that
-    carry no letters yet join the word they introduce, so that words count as they do when split at spaces.
-    """
-    words: list[int] = []
-    current = -1
-    inside = False  # whether the current word is open
-    bare = False  # whether it is nothing but space marks so far
-    for piece in pieces:
-        if piece in specials:
-            words.append(-1)
-            inside = False
-            continue
-        if not inside or (piece.startswith(WORD_START) and not bare):
-            current += 1
-            bare = True
-        inside = True
-        bare = bare and not piece.strip(WORD_START)
-        words.append(current)
-    return words
 
 
 def align(attention: Tensor, source_words: Sequence[int], target_words: Sequence[int]) -> Alignment:

@@ -1,7 +1,8 @@
 """Text in, text out: the whole way from sentences to translations, batched and in the order of the input."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -74,6 +75,8 @@ class Translator:
         self.model = self.loaded.model.to(self.device).eval()
         self.tokenizer = self.loaded.tokenizer
         self._stepper = DecoderStepper(self.model)
+        config = self.loaded.config
+        self._positions = config.max_positions if config.positions == "learned" else sys.maxsize
 
     def translate(
         self,
@@ -102,10 +105,11 @@ class Translator:
         queue.sort(key=lambda at: -len(parts[at[0]][at[1]].source))
         done: dict[tuple[int, int], list[Translation]] = {}
         forced = self.tokenizer.encode(prefix) if prefix else []
+        generator = torch.Generator().manual_seed(options.seed)
         for batch in self._batches(queue, parts, options):
             sources = [parts[row][place].source for row, place in batch]
             prefixes = [forced if place == 0 else [] for _, place in batch]
-            done.update(zip(batch, self._search(sources, prefixes, options), strict=True))
+            done.update(zip(batch, self._search(sources, prefixes, options, generator), strict=True))
             if progress is not None:
                 progress(len(done))
         return [
@@ -147,10 +151,11 @@ class Translator:
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> list[list[float]]:
         """Log-probability of each target token and of the `<eos>` after it, all in one pass a batch."""
+        for ids in (*sources, *([self.tokenizer.sos, *target] for target in targets)):
+            self.check_length(ids)
         order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), len(targets[i])))
         result: list[list[float]] = [[] for _ in sources]
-        for start in range(0, len(order), 64):
-            rows = order[start : start + 64]
+        for rows in _by_budget(order, [max(len(s), len(t)) + 2 for s, t in zip(sources, targets, strict=True)]):
             target = self._pad([[self.tokenizer.sos, *targets[i], self.tokenizer.eos] for i in rows])
             encoded = self.model.encode(self._pad([sources[i] for i in rows]))
             logits = self.model.output_projection(self.model.decode(target[:, :-1], encoded).hidden)
@@ -161,7 +166,11 @@ class Translator:
 
     @torch.inference_mode()
     def _search(
-        self, sources: list[list[int]], prefixes: list[list[int]], options: TranslateOptions
+        self,
+        sources: list[list[int]],
+        prefixes: list[list[int]],
+        options: TranslateOptions,
+        generator: torch.Generator,
     ) -> list[list[Translation]]:
         """The n-best translations of one batch."""
         search = SearchOptions(
@@ -174,7 +183,7 @@ class Translator:
             forbidden=self.tokenizer.specials,
         )
         limits = [
-            int(len(source) * options.max_ratio + options.max_extra + len(prefix))
+            min(int(len(source) * options.max_ratio + options.max_extra + len(prefix)), self._positions - 1)
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
         state = self._stepper.start(self._pad(sources))
@@ -182,8 +191,8 @@ class Translator:
         if options.sampling is None:
             found = beam_search(self._stepper, state, max_lengths, search, prefixes)
         else:
-            generator = torch.Generator().manual_seed(options.seed)
-            found = sample(self._stepper, state, max_lengths, search, options.sampling, prefixes, generator)
+            sampling = replace(options.sampling, samples=options.nbest)
+            found = sample(self._stepper, state, max_lengths, search, sampling, prefixes, generator)
         alignments = self._align(sources, found) if options.alignments else None
         return [
             [
@@ -224,7 +233,9 @@ class Translator:
         """The text as sentences that the model can take, together with what stands between them."""
         if not text.strip():
             return []
-        limit, longest = self.loaded.task.usual_tokens, self.loaded.task.max_tokens
+        room = self._positions - 2  # the tag and <eos> need a place too
+        limit = min(self.loaded.task.usual_tokens, room)
+        longest = max(limit, min(self.loaded.task.max_tokens, room))
 
         def length_of(piece: str) -> int:
             return len(self.tokenizer.encode(piece))
@@ -232,12 +243,9 @@ class Translator:
         if length_of(text) <= limit and "\n" not in text:
             pieces = [Piece(text, "")]
         else:
-            pieces = []
-            for sentence in split(text):
-                # A sentence is cut only where it is longer than anything the model has seen.
-                cut = pack([sentence], length_of, longest) if length_of(sentence.text) > limit else [sentence]
-                pieces += cut
-            pieces = _regroup(pieces, length_of, limit)
+            # Each sentence by itself, as most models have seen them: given two at once, they may leave one out.
+            # A sentence is cut only where it is longer than anything the model has seen.
+            pieces = [piece for sentence in split(text) for piece in pack([sentence], length_of, longest)]
         return [
             _Part(piece.text, piece.separator, self._source_ids(piece.text, tag))
             for piece in pieces
@@ -251,6 +259,11 @@ class Translator:
     def _source_ids(self, text: str, tag: int | None) -> list[int]:
         ids = self.tokenizer.encode(text)
         return [*([tag] if tag is not None else []), *ids, self.tokenizer.eos]
+
+    def check_length(self, ids: Sequence[int]) -> None:
+        """Refuse what is longer than the positions that the model knows; only learned ones have an end."""
+        if len(ids) > self._positions:
+            raise DataError(f"a text of {len(ids)} tokens is too long: this model knows {self._positions} positions")
 
     def direction(self, source: str | None = None, target: str | None = None) -> tuple[str, str]:
         """The direction that fits what was asked for; one that the model does not have is an error."""
@@ -275,7 +288,7 @@ class Translator:
         self, queue: list[tuple[int, int]], parts: list[list[_Part]], options: TranslateOptions
     ) -> list[list[tuple[int, int]]]:
         """Neighbours in the queue, as many as fit the token budget."""
-        width = options.nbest if options.sampling else options.beam
+        width = options.nbest if options.sampling else max(options.beam, options.nbest)
         batches: list[list[tuple[int, int]]] = []
         longest = 0
         for row, place in queue:
@@ -296,17 +309,17 @@ class Translator:
         best_parts = [candidates[0] for candidates in found]
         text = ""
         alignment: Alignment = []
-        source_words = 0
+        source_words = target_words = 0  # before this part: where it begins inside a word, that one counts later
         for part, best in zip(parts, best_parts, strict=True):
-            target_words = len(text.split())
             alignment += [(s + source_words, t + target_words) for s, t in best.alignment]
-            source_words += len(part.text.split())
+            source_words += _words_ended(part.text + part.separator)
+            target_words += _words_ended(best.text + part.separator)
             text += best.text + part.separator
         whole = Translation(
             text=text.strip(),
             score=sum(best.score for best in best_parts) / len(best_parts),
             tokens=[token for best in best_parts for token in best.tokens],
-            alignment=alignment,
+            alignment=sorted(set(alignment)),
             complete=all(best.complete for best in best_parts),
         )
         return Translation(whole.text, whole.score, whole.tokens, whole.alignment, [whole], whole.complete)
@@ -317,17 +330,23 @@ class Translator:
         return torch.tensor(padded, dtype=torch.long, device=self.device)
 
 
-def _regroup(pieces: list[Piece], length_of: Callable[[str], int], limit: int) -> list[Piece]:
-    """Join short neighbours up to the limit; what is longer than it stays as it is."""
-    grouped: list[Piece] = []
-    run: list[Piece] = []
-    for piece in pieces:
-        if length_of(piece.text) > limit:
-            grouped += [*pack(run, length_of, limit), piece] if run else [piece]
-            run = []
-        else:
-            run.append(piece)
-    return grouped + (pack(run, length_of, limit) if run else [])
+def _by_budget(order: list[int], lengths: list[int]) -> Iterator[list[int]]:
+    """Neighbours in `order`, as many as fit the token budget when padded to the longest."""
+    rows: list[int] = []
+    longest = 0
+    for i in order:
+        longest = max(longest, lengths[i])
+        if rows and longest * (len(rows) + 1) > BATCH_TOKENS:
+            yield rows
+            rows, longest = [], lengths[i]
+        rows.append(i)
+    if rows:
+        yield rows
+
+
+def _words_ended(text: str) -> int:
+    """Words that end within the text. Its last one goes on after it unless there is a space."""
+    return len(f"{text}.".split()) - 1
 
 
 def _same(one: str, other: str) -> bool:

@@ -57,6 +57,8 @@ def capture_attention(
     source_ids = translator.source_ids(text, source, target)
     target_ids = tokenizer.encode(target_text)
     shown = [tokenizer.sos, *target_ids]
+    for ids in (source_ids, shown):
+        translator.check_length(ids)
     encoded = model.encode(torch.tensor([source_ids], device=translator.device), capture=True)
     decoded = model.decode(torch.tensor([shown], device=translator.device), encoded, capture=True)
     return AttentionMaps(

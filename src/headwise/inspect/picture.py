@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib import font_manager, rc_context
 from matplotlib.figure import Figure
 
-from headwise.errors import ConfigError
+from headwise.errors import ConfigError, DataError
 from headwise.inspect.attention import AttentionMaps
 
 KINDS = {
@@ -20,6 +20,9 @@ KINDS = {
 }
 
 FORMATS = (".png", ".svg", ".pdf")
+
+MOST_TOKENS = 400
+"""A side of the map; more makes a picture that viewers cannot open."""
 
 _FONTS = (
     "DejaVu Sans",
@@ -48,6 +51,9 @@ def draw_attention(maps: AttentionMaps, path: Path, kind: str = "cross", layer: 
     if layer is not None and not 1 <= layer <= layers:
         raise ConfigError(f"layer {layer} does not exist: there are 1 to {layers}")
     rows, columns = _labels(maps, kind)
+    if max(len(rows), len(columns)) > MOST_TOKENS:
+        tokens = max(len(rows), len(columns))
+        raise DataError(f"{tokens} tokens are too many for a picture (at most {MOST_TOKENS}); write .json instead")
     main = layer - 1 if layer is not None else max(0, layers - 2)
     shown = [main] if layer is not None else list(range(layers))
 
@@ -60,7 +66,8 @@ def draw_attention(maps: AttentionMaps, path: Path, kind: str = "cross", layer: 
     heights = [large_height, grid_rows * (side + 0.35) + 0.5]
 
     with warnings.catch_warnings(), _fonts():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        for message in ("Glyph .* missing from font", "Matplotlib currently does not support .* natively"):
+            warnings.filterwarnings("ignore", message=message)
         figure = Figure(figsize=(width, sum(heights)), layout="constrained")
         top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=heights).flat
         top.suptitle(KINDS[kind], fontsize=11)

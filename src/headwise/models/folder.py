@@ -1,5 +1,6 @@
 """A trained model is a folder: weights, config, tokenizer, card. A run's folder and its checkpoints load too."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from headwise.config import ModelConfig, from_tables, to_tables
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.weights import Weights, set_weights, weights_of
+from headwise.models.weights import Weights, adopt_weights, weights_of
 from headwise.storage import (
     FORMAT,
     check_folder,
@@ -18,6 +19,7 @@ from headwise.storage import (
     load_tensors,
     read_json,
     save_tensors,
+    text_digest,
     write_json,
 )
 from headwise.text.kinds import load_tokenizer
@@ -56,15 +58,13 @@ class LoadedModel:
 def save_description(folder: Path, config: ModelConfig, tokenizer: Tokenizer, task: Task) -> None:
     """All of a model's folder that is known before it is trained."""
     tokenizer.save(folder)
-    write_json(
-        folder / CONFIG,
-        {
-            "format": FORMAT,
-            "model": to_tables(config),
-            "vocabulary": tokenizer.size,
-            "task": to_tables(task),
-        },
-    )
+    described = {
+        "format": FORMAT,
+        "model": to_tables(config),
+        "vocabulary": tokenizer.size,
+        "task": to_tables(task),
+    }
+    write_json(folder / CONFIG, {**described, "digest": _digest(described)})
 
 
 def save_model(folder: Path, loaded: LoadedModel) -> None:
@@ -79,21 +79,33 @@ def load(folder: str | Path, device: str | torch.device = "cpu") -> LoadedModel:
     folder = Path(folder)
     if not folder.is_dir():
         raise CheckpointError(f"{folder}: no such model folder")
+    config, tokenizer, task = load_description(folder)
+    try:
+        with torch.device("meta"):
+            model = build(config, tokenizer.size, tokenizer.pad)
+    except ConfigError as error:
+        raise CheckpointError(f"{folder}: its {CONFIG} describes no model: {error}") from None
+    adopt_weights(model, load_weights(folder), str(folder))
+    return LoadedModel(model.to(device).eval(), tokenizer, config, task)
+
+
+def load_description(folder: Path) -> tuple[ModelConfig, Tokenizer, Task]:
+    """All of a model but its weights."""
     home = _home(folder)
-    described = read_json(home / CONFIG)
-    check_format(home / CONFIG, described)
-    config, task = _describe(home / CONFIG, described)
+    path = home / CONFIG
+    described = read_json(path)
+    check_format(path, described)
+    config, task = _describe(path, described)
     tokenizer = load_tokenizer(home)
-    if tokenizer.size != described["vocabulary"]:
+    if tokenizer.size != described.get("vocabulary"):
         raise CheckpointError(
-            f"{home}: the tokenizer has {tokenizer.size} tokens, the model {described['vocabulary']}: "
+            f"{home}: the tokenizer has {tokenizer.size} tokens, the model {described.get('vocabulary')}: "
             "they are not of one run"
         )
-    with torch.device("meta"):
-        model = build(config, tokenizer.size, tokenizer.pad)
-    model.to_empty(device=device)
-    set_weights(model, load_weights(folder), str(folder))
-    return LoadedModel(model.eval(), tokenizer, config, task)
+    digest = described.pop("digest", None)
+    if digest is not None and digest != _digest(described):
+        raise CheckpointError(f"{path}: altered: its content does not match its digest")
+    return config, tokenizer, task
 
 
 def load_weights(folder: Path) -> Weights:
@@ -106,7 +118,11 @@ def load_weights(folder: Path) -> Weights:
     finished = sorted((folder / CHECKPOINTS).glob("step-*"))
     if not finished:
         raise CheckpointError(f"{folder}: training has saved no checkpoint yet")
-    best = folder / CHECKPOINTS / f"step-{read_json(finished[-1] / 'state.json')['best_step']:08d}"
+    state = read_json(finished[-1] / "state.json")
+    best_step = state.get("best_step") if isinstance(state, dict) else None
+    if not isinstance(best_step, int):
+        raise CheckpointError(f"{finished[-1] / 'state.json'}: damaged: it names no best step")
+    best = folder / CHECKPOINTS / f"step-{best_step:08d}"
     return load_weights(best if best.is_dir() else finished[-1])
 
 
@@ -119,7 +135,18 @@ def _home(folder: Path) -> Path:
 
 
 def _describe(path: Path, described: dict[str, Any]) -> tuple[ModelConfig, Task]:
+    for part in ("model", "task"):
+        if not isinstance(described.get(part), dict):
+            raise CheckpointError(f"{path}: damaged: it has no table {part}")
     try:
-        return from_tables(ModelConfig, described["model"], "model."), from_tables(Task, described["task"])
-    except (KeyError, ConfigError) as error:
+        config = from_tables(ModelConfig, described["model"], "model.")
+        task = from_tables(Task, described["task"], "task.")
+    except (TypeError, ConfigError) as error:  # TypeError: a field without a default is missing
         raise CheckpointError(f"{path}: damaged: {error}") from None
+    if not task.directions or any(len(direction) != 2 for direction in task.directions):
+        raise CheckpointError(f"{path}: damaged: task.directions must be pairs of languages")
+    return config, task
+
+
+def _digest(described: dict[str, Any]) -> str:
+    return text_digest(json.dumps(described, sort_keys=True).encode())

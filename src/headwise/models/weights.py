@@ -18,14 +18,33 @@ def weights_of(model: nn.Module) -> Weights:
 def set_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
     """Copy the weights into the model; a name too many or too few or another shape is an error."""
     own = weights_of(model)
+    _check_names_and_shapes(own, weights, where)
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(weights[name])
+
+
+def _check_names_and_shapes(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], where: str) -> None:
     missing, unexpected = own.keys() - weights.keys(), weights.keys() - own.keys()
     if missing or unexpected:
         problems = [f"missing: {', '.join(sorted(missing)[:5])}"] if missing else []
         problems += [f"unexpected: {', '.join(sorted(unexpected)[:5])}"] if unexpected else []
         raise CheckpointError(f"{where}: its weights are not this model's ({'; '.join(problems)})")
-    with torch.no_grad():
-        for name, parameter in own.items():
-            if parameter.shape != weights[name].shape:
-                shapes = f"{tuple(weights[name].shape)} instead of {tuple(parameter.shape)}"
-                raise CheckpointError(f"{where}: {name} has the shape {shapes}")
-            parameter.copy_(weights[name])
+    for name, tensor in own.items():
+        if tensor.shape != weights[name].shape:
+            shapes = f"{tuple(weights[name].shape)} instead of {tuple(tensor.shape)}"
+            raise CheckpointError(f"{where}: {name} has the shape {shapes}")
+
+
+def adopt_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
+    """Give a model that was built without memory (on the meta device) these very tensors, ties kept.
+
+    Nothing is drawn at random and nothing copied, so a large model loads as fast as its file is read.
+    """
+    _check_names_and_shapes(weights_of(model), weights, where)
+    parameters: dict[int, nn.Parameter] = {}
+    for name, parameter in weights_of(model).items():
+        parameters[id(parameter)] = nn.Parameter(weights[name])
+    for module in model.modules():
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            setattr(module, name, parameters[id(parameter)])

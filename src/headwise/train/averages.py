@@ -8,8 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from headwise.errors import CheckpointError
-from headwise.models.folder import WEIGHTS, load, load_weights, save_model
+from headwise.models.folder import WEIGHTS, load, load_description, load_weights, save_model
 from headwise.models.weights import Weights, set_weights, weights_of
+
+DIFFERENT = "the checkpoints are of different models: they cannot be averaged"
 
 
 def mean_weights(many: Sequence[Mapping[str, Tensor]]) -> Weights:
@@ -17,7 +19,7 @@ def mean_weights(many: Sequence[Mapping[str, Tensor]]) -> Weights:
     first = many[0]
     for other in many[1:]:
         if other.keys() != first.keys() or any(other[name].shape != first[name].shape for name in first):
-            raise CheckpointError("the checkpoints are of different models: they cannot be averaged")
+            raise CheckpointError(DIFFERENT)
     return {
         name: (torch.stack([weights[name].double() for weights in many]).sum(0) / len(many)).to(tensor.dtype)
         for name, tensor in first.items()
@@ -58,5 +60,9 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
     if (out / WEIGHTS).exists():
         raise CheckpointError(f"{out} holds a model already: choose another --out")
     loaded = load(paths[0])
+    for path in paths[1:]:
+        config, tokenizer, _ = load_description(path)
+        if config != loaded.config or tokenizer != loaded.tokenizer:
+            raise CheckpointError(f"{path}: {DIFFERENT}")
     set_weights(loaded.model, mean_weights([load_weights(path) for path in paths]), str(out))
     save_model(out, loaded)

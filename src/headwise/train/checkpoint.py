@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from headwise.config import from_tables
 from headwise.data.batches import Position
-from headwise.errors import CheckpointError
+from headwise.errors import CheckpointError, ConfigError
 from headwise.models.folder import AVERAGED, CHECKPOINTS, WEIGHTS
 from headwise.models.weights import set_weights, weights_of
 from headwise.storage import check_folder, load_tensors, new_folder, read_json, save_tensors, write_json
@@ -77,12 +77,26 @@ def save_checkpoint(
     for old in checkpoints(run)[:-keep]:
         if old != step_folder(run, progress.best_step):
             shutil.rmtree(old)
+    for unfinished in path.parent.glob(".step-*.writing"):  # of a run that was killed while it saved
+        shutil.rmtree(unfinished, ignore_errors=True)
     return path
 
 
+def set_aside(path: Path) -> Path:
+    """Rename a checkpoint that cannot be read, so that it neither counts as one nor is lost."""
+    aside = path.with_name(f"damaged-{path.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    return path.rename(aside)
+
+
 def read_progress(path: Path) -> Progress:
-    state: dict[str, Any] = read_json(path / STATE)
-    return from_tables(Progress, state)
+    state: Any = read_json(path / STATE)
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{path / STATE}: damaged: not a table")
+    try:
+        return from_tables(Progress, state)
+    except ConfigError as error:
+        raise CheckpointError(f"{path / STATE}: damaged: {error}") from None
 
 
 def restore_checkpoint(

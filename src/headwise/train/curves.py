@@ -1,5 +1,6 @@
 """A picture of how a run went."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,12 @@ def draw_curves(run: Path) -> Path | None:
     axes.set_ylabel("negative log-likelihood a token")
     axes.grid(alpha=0.3)
     handles, labels = axes.get_legend_handles_labels()
-    if any("bleu" in record for record in valid):
+    measured = [record for record in valid if "bleu" in record]
+    if measured:
         right = axes.twinx()
         right.plot(
-            _column(valid, "step"),
-            _column(valid, "bleu"),
+            _column(measured, "step"),
+            _column(measured, "bleu"),
             "s--",
             ms=3,
             color="#c0561f",
@@ -52,4 +54,5 @@ def draw_curves(run: Path) -> Path | None:
 
 
 def _column(records: list[dict[str, Any]], name: str) -> list[float]:
-    return [record[name] for record in records]
+    """A gap where the log has null: nothing finite to draw."""
+    return [math.nan if record[name] is None else record[name] for record in records]

@@ -1,5 +1,6 @@
 """The training loop, from top to bottom. It knows no model class: an objective gives the loss of a batch."""
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -14,8 +15,9 @@ from headwise.config import Recipe
 from headwise.data.batches import Batch, BatchStream, Position
 from headwise.data.prefetch import prefetch
 from headwise.errors import CheckpointError, TrainingError
+from headwise.storage import NewerFormatError
 from headwise.train.averages import MovingAverage, swapped
-from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint
+from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint, set_aside
 from headwise.train.interrupt import StopRequest
 from headwise.train.loss import TokenLoss
 from headwise.train.schedules import learning_rate
@@ -41,12 +43,12 @@ def fit(
     recipe: Recipe,
     run: Path,
     *,
-    validate: Validate,
+    validate: Validate | None,
     reporter: Reporter,
     stop: StopRequest,
     autocast: torch.dtype | None = None,
 ) -> Progress:
-    """Train `model` for `recipe.train.steps` steps, or until it stops getting better.
+    """Train `model` for `recipe.train.steps` steps, or until it stops getting better (None: it is not asked).
 
     Goes on from the newest checkpoint in `run`, exactly. Returns where it ended; `stop` ends it early, with
     everything saved.
@@ -56,6 +58,7 @@ def fit(
     optimiser = make_optimiser(model, recipe)
     average = MovingAverage(model, config.ema) if config.ema else None
     progress = resume(run, model, optimiser, average, reporter)
+    progress = dataclasses.replace(progress, finished=out_of_patience(progress, recipe))
     batches = prefetch(stream.batches(progress.position))
     keep = max(config.keep, config.average)
     clock = time.perf_counter() - progress.seconds
@@ -108,12 +111,13 @@ def fit(
         if step % config.log_every == 0 or step == config.steps:
             progress = log(progress, rate, norm, reporter)
         better = False
-        if step % config.validate_every == 0 or step == config.steps:
+        if validate is not None and (step % config.validate_every == 0 or step == config.steps):
             progress, better = validated(progress, model, average, recipe, validate, reporter)
-        if better or step % config.checkpoint_every == 0 or step == config.steps or progress.finished or stop:
+        stopping = bool(stop)  # asked once: what comes after this is the affair of the next step
+        if better or step % config.checkpoint_every == 0 or step == config.steps or progress.finished or stopping:
             save_checkpoint(run, progress, model, optimiser, average, keep)
             saved = step
-        if stop:
+        if stopping:
             break
     batches.close()
     return progress
@@ -138,16 +142,23 @@ def resume(
     reporter: Reporter,
 ) -> Progress:
     """The newest checkpoint that is whole, put in place; a fresh start if there is none."""
+    damaged: list[Path] = []
     for path in reversed(checkpoints(run)):
         try:
             progress = restore_checkpoint(path, model, optimiser, average)
+        except NewerFormatError:
+            raise
         except CheckpointError as error:
             reporter.note(f"{error}; trying the checkpoint before it")
+            damaged.append(path)
             continue
+        for unreadable in damaged:
+            with contextlib.suppress(OSError):
+                set_aside(unreadable)
         reporter.note(f"going on from step {progress.step:,}")
         reporter.started(progress.step, progress.tokens)
-        return dataclasses.replace(progress, finished=False)
-    if checkpoints(run):
+        return progress
+    if damaged:
         raise CheckpointError(f"{run}: none of its checkpoints can be read; move the folder away to start anew")
     reporter.started(0, 0)
     return Progress()
@@ -166,7 +177,7 @@ def clip_gradients(model: nn.Module, limit: float) -> float:
 
 def log(progress: Progress, rate: float, norm: float, reporter: Reporter) -> Progress:
     """Report the mean loss since the last report."""
-    tokens = max(1, progress.interval_tokens)
+    tokens = progress.interval_tokens or math.nan  # nan: every step since then was thrown away
     reporter.trained(
         {
             "step": progress.step,
@@ -198,13 +209,17 @@ def validated(
     model.train()
     metric = metrics[config.select_by]
     best = progress.best_metric
-    better = best is None or (metric > best if config.select_by == "bleu" else metric < best)
+    better = best is None or math.isnan(best) or (metric > best if config.select_by == "bleu" else metric < best)
     if better:
         progress = dataclasses.replace(progress, best_step=progress.step, best_metric=metric, stale=0)
     else:
         progress = dataclasses.replace(progress, stale=progress.stale + 1)
     reporter.validated({"step": progress.step, **metrics}, better)
-    if config.patience and progress.stale >= config.patience:
+    if out_of_patience(progress, recipe):
         reporter.note(f"no better {config.select_by} in {progress.stale} validations: training ends here")
         progress = dataclasses.replace(progress, finished=True)
     return progress, better
+
+
+def out_of_patience(progress: Progress, recipe: Recipe) -> bool:
+    return 0 < recipe.train.patience <= progress.stale

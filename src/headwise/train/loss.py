@@ -25,7 +25,9 @@ def projected_cross_entropy(hidden: Tensor, weight: Tensor, targets: Tensor, smo
     Equal to `plain_cross_entropy`, the oracle, in a fraction of the memory and time: logits exist for a chunk
     of rows at a time, and their gradient is taken while they are at hand.
     """
-    loss, nll = _ProjectedCrossEntropy.apply(hidden, weight, targets, smoothing)  # type: ignore[no-untyped-call]
+    # Inside the function gradients are always off, and a parameter always asks for one: so the mode is passed.
+    learning = torch.is_grad_enabled()
+    loss, nll = _ProjectedCrossEntropy.apply(hidden, weight, targets, smoothing, learning)  # type: ignore[no-untyped-call]
     return TokenLoss(loss, nll)
 
 
@@ -43,10 +45,12 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, learning: bool
+    ) -> tuple[Tensor, Tensor]:
         kind = hidden.device.type
         precision = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
-        needs_gradient = any(ctx.needs_input_grad[:2])
+        needs_gradient = learning and any(ctx.needs_input_grad[:2])
         vocabulary = weight.size(0)
         weight_grad = torch.zeros_like(weight) if needs_gradient else None
         hidden_grad = torch.empty_like(hidden) if needs_gradient else None
@@ -87,4 +91,4 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         hidden_grad, weight_grad = ctx.saved_tensors
         scale = gradients[0]
-        return hidden_grad * scale, weight_grad * scale, None, None
+        return hidden_grad * scale, weight_grad * scale, None, None, None

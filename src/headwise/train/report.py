@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -89,8 +90,9 @@ class RunReporter:
         print(text, file=self._stream, flush=True)
 
     def _write(self, record: dict[str, Any]) -> None:
+        finite = {name: value if _sayable(value) else None for name, value in record.items()}
         with self._log.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+            file.write(json.dumps(finite, allow_nan=False) + "\n")
         if self._board is not None:
             for name, value in record.items():
                 if isinstance(value, float):
@@ -107,6 +109,11 @@ def read_log(run: Path) -> list[dict[str, Any]]:
         with contextlib.suppress(json.JSONDecodeError):  # a run that was killed may leave half a line
             records.append(json.loads(line))
     return records
+
+
+def _sayable(value: Any) -> bool:
+    """JSON has no word for infinity and none for what is not a number."""
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _duration(seconds: float) -> str:

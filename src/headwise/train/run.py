@@ -18,7 +18,7 @@ from headwise.devices import autocast_dtype, best_device
 from headwise.errors import ConfigError
 from headwise.evaluate import Scores, evaluate
 from headwise.models.build import build
-from headwise.models.folder import WEIGHTS, LoadedModel, Task, load_weights, save_description
+from headwise.models.folder import CONFIG, WEIGHTS, LoadedModel, Task, load_weights, save_description
 from headwise.models.weights import set_weights, weights_of
 from headwise.storage import read_json, save_tensors, write_json, write_text
 from headwise.text.kinds import load_tokenizer, train_tokenizer
@@ -29,6 +29,7 @@ from headwise.train.curves import draw_curves
 from headwise.train.interrupt import StopRequest
 from headwise.train.loop import fit
 from headwise.train.report import RunReporter
+from headwise.train.schedules import learning_rate
 from headwise.train.translation import teacher_forcing, validator
 
 RECIPE = "recipe.json"
@@ -64,8 +65,7 @@ def train(recipe: Recipe, say: Callable[[str], None] = print) -> Outcome:
         train_tokenizer=train_tokenizer,
         load_tokenizer=load_tokenizer,
     )
-    for report in prepared.reports:
-        say(str(report))
+    check_same_tokenizer(run, prepared)
 
     device = best_device(recipe.train.device)
     loaded = new_model(recipe, prepared, device)
@@ -87,12 +87,14 @@ def train(recipe: Recipe, say: Callable[[str], None] = print) -> Outcome:
                 recipe.train.batch_tokens,
                 recipe.train.validate_pairs,
                 recipe.train.validate_bleu,
-            ),
+            )
+            if prepared.valid
+            else None,
             reporter=reporter,
             stop=stop,
             autocast=autocast_dtype(recipe.train.precision, device),
         )
-        interrupted = bool(stop) and progress.step < recipe.train.steps
+        interrupted = bool(stop) and progress.step < recipe.train.steps and not progress.finished
     draw_curves(run)
     if interrupted:
         return Outcome(run, progress, {}, True)
@@ -112,9 +114,18 @@ def check(recipe: Recipe) -> None:
         "checkpoint_every",
         "log_every",
         "keep",
+        "max_nonfinite",
+        "average",
     ):
         if getattr(recipe.train, key) < 1:
             raise ConfigError(f"train.{key} must be at least 1")
+    for key in ("learning_rate", "warmup", "decay", "epsilon", "weight_decay", "clip", "validate_pairs", "patience"):
+        if not getattr(recipe.train, key) >= 0:
+            raise ConfigError(f"train.{key} must not be negative")
+    for key in ("beta1", "beta2", "label_smoothing", "ema"):
+        if not 0 <= getattr(recipe.train, key) < 1:
+            raise ConfigError(f"train.{key} must be at least 0 and below 1")
+    learning_rate(1, recipe.train, recipe.model)
     if recipe.train.select_by == "bleu" and not recipe.train.validate_bleu:
         raise ConfigError('train.select_by = "bleu" needs train.validate_bleu = true')
 
@@ -152,10 +163,19 @@ def _differences(before: object, now: object, where: str) -> list[str]:
     if isinstance(before, dict) and isinstance(now, dict):
         return [
             difference
-            for key in before.keys() | now.keys()
+            for key in sorted(before.keys() | now.keys())
             for difference in _differences(before.get(key), now.get(key), f"{where}.{key}")
         ]
     return [] if before == now else [f"{where} was {before!r}, is {now!r}"]
+
+
+def check_same_tokenizer(run: Path, prepared: Prepared) -> None:
+    """The weights of a run mean nothing with another tokenizer, which changed files of data give."""
+    if (run / CONFIG).exists() and load_tokenizer(run) != prepared.tokenizer:
+        raise ConfigError(
+            f"{run} was begun with other data: its files have changed, and the tokenizer with them; "
+            "choose another --out, or put the files back to go on"
+        )
 
 
 def new_model(recipe: Recipe, prepared: Prepared, device: torch.device) -> LoadedModel:
@@ -209,10 +229,12 @@ def finish(
         newest = checkpoints(run)[-recipe.train.average :]
         weights = mean_weights([load_weights(path) for path in newest])
         source = f"the mean of the last {len(newest)} checkpoints"
-    else:
-        best = step_folder(run, progress.best_step)
-        weights = load_weights(best)
+    elif progress.best_step:
+        weights = load_weights(step_folder(run, progress.best_step))
         source = f"those of the best validation, at step {progress.best_step:,}"
+    else:
+        weights = load_weights(checkpoints(run)[-1])
+        source = f"those of the last step, {progress.step:,}"
     set_weights(loaded.model, weights, str(run))
     save_tensors(run / WEIGHTS, weights)
     scores = test(recipe, prepared, loaded, say)

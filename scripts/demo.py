@@ -1,0 +1,74 @@
+"""Train a small English-German translator on the corpus in the package, and try it on what it has not seen."""
+
+import argparse
+import shutil
+import time
+from pathlib import Path
+
+from headwise import Translator
+from headwise.corpora import HELD_OUT, LICENCE, TRAIN
+from headwise.inspect.attention import capture_attention
+from headwise.inspect.picture import draw_attention
+from headwise.presets import resolve
+from headwise.train.run import train
+
+UNSEEN = (
+    "I ate an apple.",
+    "Where is the station?",
+    "She is reading a book.",
+    "We have no time.",
+    "My father works in a bank.",
+)
+
+RECIPE = {
+    "model": {"preset": "tiny", "encoder_layers": 3, "decoder_layers": 2, "dropout": 0.1},
+    "text": {"vocabulary": 3000},
+    "data": {
+        "source_language": "en",
+        "target_language": "de",
+        "train": [{"pairs": [str(TRAIN)], "licence": LICENCE}],
+        "test": [{"pairs": [str(HELD_OUT)], "licence": LICENCE}],
+        "held_out": 300,
+    },
+    "train": {
+        "steps": 1200,
+        "batch_tokens": 2048,
+        "learning_rate": 4e-3,
+        "schedule": "cosine",
+        "warmup": 150,
+        "validate_every": 400,
+        "checkpoint_every": 400,
+    },
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="where everything is written (default: demo)")
+    parser.add_argument("--steps", type=int, default=RECIPE["train"]["steps"])
+    args = parser.parse_args()
+    begun = time.perf_counter()
+    if (args.out / "model.safetensors").exists():
+        print(f"starting anew: removing the finished model in {args.out}")
+        shutil.rmtree(args.out)
+
+    recipe = RECIPE | {"out": str(args.out), "train": RECIPE["train"] | {"steps": args.steps}}
+    outcome = train(resolve(recipe))
+    if outcome.interrupted:
+        print("stopped, all saved; scripts/demo goes on from there")
+        return
+
+    translator = Translator(args.out)
+    print("\nSentences it has not seen:")
+    for text, result in zip(UNSEEN, translator.translate(UNSEEN), strict=True):
+        print(f"  {text:28} {result.text}")
+
+    picture = args.out / "attention.png"
+    draw_attention(capture_attention(translator, UNSEEN[0]), picture)
+    print(f"\nBLEU on {next(iter(outcome.scores.values()))}" if outcome.scores else "")
+    print(f"model: {args.out}   cross-attention: {picture}   curves: {args.out / 'curves.png'}")
+    print(f"{time.perf_counter() - begun:.0f} seconds")
+
+
+if __name__ == "__main__":
+    main()

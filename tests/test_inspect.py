@@ -1,0 +1,161 @@
+"""What a picture shows is what the model attends to."""
+
+import dataclasses
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+from headwise.decode.translator import Translator
+from headwise.errors import ConfigError, DataError
+from headwise.inspect.attention import AttentionMaps, capture_attention
+from headwise.inspect.picture import draw_attention
+from tests.taught import SHAPE, SOURCES, TARGETS, translator
+
+LABELS = {
+    "Arabic": "أكلت تفاحة",
+    "Hebrew": "אכלתי תפוח",
+    "Chinese": "我吃了一个苹果。",
+    "Devanagari": "मैंने सेब खाया।",
+    "Thai": "ฉันกินแอปเปิ้ล",
+    "Tibetan and Khmer": "བོད ខ្មែរ",
+    "emoji": "👩\u200d👩\u200d👧 🏳️\u200d🌈",
+    "dollars": r"It costs $5 or $6, \$7 and $x^{2}$ _{",
+}
+
+
+def maps_of(text: str = SOURCES[0], target: str | None = None, **how: object) -> AttentionMaps:
+    return capture_attention(translator(**how), text, target)
+
+
+def test_shapes_and_labels() -> None:
+    maps = maps_of()
+    source, target = len(maps.source), len(maps.target)
+    assert maps.encoder.shape == (SHAPE.encoder_layers, SHAPE.heads, source, source)
+    assert maps.decoder.shape == (SHAPE.decoder_layers, SHAPE.heads, target, target)
+    assert maps.cross.shape == (SHAPE.decoder_layers, SHAPE.heads, target, source)
+    assert maps.source[-1] == maps.target[-1] == "<eos>"
+    assert maps.shown == ["<sos>", *maps.target[:-1]]
+    assert maps.text == TARGETS[0]
+    assert "".join(maps.target[:-1]).replace("▁", " ").strip() == maps.text
+
+
+@pytest.mark.parametrize("name", ["encoder", "decoder", "cross"])
+def test_rows_sum_to_one(name: str) -> None:
+    weights = getattr(maps_of(), name)
+    assert weights.min() >= 0
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    assert weights.std() > 0.01  # and are not simply uniform
+
+
+def test_the_decoder_looks_only_back() -> None:
+    weights = maps_of().decoder
+    future = torch.ones(weights.shape[-2:]).triu(1).bool()
+    assert weights[..., future].abs().max() == 0
+    assert weights[..., 1:, :][..., ~future[1:]].min() > 0
+
+
+def test_a_given_target_is_looked_at_as_it_is() -> None:
+    maps = maps_of(target="Ein Hund")
+    assert maps.text == "Ein Hund"
+    assert len(maps.target) == len(translator().tokenizer.encode("Ein Hund")) + 1
+    own = maps_of()
+    again = maps_of(target=own.text)
+    torch.testing.assert_close(own.cross, again.cross)
+
+
+def test_directions_and_tags() -> None:
+    engine = translator(both_directions=True)
+    maps = capture_attention(engine, SOURCES[0], target="de")
+    assert maps.source[0] == "<2de>"
+    assert maps.text == TARGETS[0]
+    with pytest.raises(ConfigError):
+        capture_attention(engine, SOURCES[0])
+
+
+def test_nothing_to_look_at() -> None:
+    with pytest.raises(DataError, match="empty"):
+        maps_of("  \n")
+
+
+def test_json_holds_every_number() -> None:
+    maps = maps_of()
+    table = json.loads(json.dumps(maps.as_dict()))
+    assert table["source"] == maps.source
+    for name in ("encoder", "decoder", "cross"):
+        torch.testing.assert_close(torch.tensor(table[name]), getattr(maps, name), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
+@pytest.mark.parametrize("layer", [None, 1])
+def test_png(kind: str, layer: int | None, tmp_path: Path) -> None:
+    path = tmp_path / "map.png"
+    draw_attention(maps_of(), path, kind, layer)
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    assert content.rstrip(b"\0").endswith(b"IEND\xaeB`\x82")
+
+
+def test_svg_and_pdf(tmp_path: Path) -> None:
+    draw_attention(maps_of(), tmp_path / "map.SVG")
+    root = ElementTree.parse(tmp_path / "map.SVG").getroot()
+    assert root.tag.endswith("svg")
+    draw_attention(maps_of(), tmp_path / "map.pdf")
+    assert (tmp_path / "map.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", ["map.jpg.exe", "map", "map.txt"])
+def test_an_unknown_format_is_an_error(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"\.png, \.svg, \.pdf"):
+        draw_attention(maps_of(), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("layer", [0, 3, -1])
+def test_an_unknown_layer_is_an_error(layer: int, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="1 to 2"):
+        draw_attention(maps_of(), tmp_path / "map.png", layer=layer)
+
+
+@pytest.mark.parametrize("text", LABELS.values(), ids=LABELS)
+def test_labels_of_every_script_draw_without_a_warning(text: str, tmp_path: Path) -> None:
+    """Warnings are errors here: a missing glyph must not be one, and a dollar is not mathematics."""
+    maps = maps_of(text, target=text, kind="characters", steps=0)
+    words = text.split()
+    whole = AttentionMaps(
+        [*words, "<eos>"],
+        [*words, "<eos>"],
+        ["<sos>", *words],
+        text,
+        maps.encoder[..., : len(words) + 1, : len(words) + 1],
+        maps.decoder[..., : len(words) + 1, : len(words) + 1],
+        maps.cross[..., : len(words) + 1, : len(words) + 1],
+    )
+    for each in (maps, whole):
+        draw_attention(each, tmp_path / "map.png")
+    draw_attention(whole, tmp_path / "map.svg")
+    ElementTree.parse(tmp_path / "map.svg")
+
+
+def test_a_long_sentence(tmp_path: Path) -> None:
+    maps = maps_of(" ".join(["the dog"] * 60), steps=0)
+    assert len(maps.source) > 100
+    draw_attention(maps, tmp_path / "map.png")
+    assert (tmp_path / "map.png").stat().st_size > 1000
+
+
+def test_more_than_fits_a_picture_is_said(tmp_path: Path) -> None:
+    pieces = 1000
+    weights = torch.full((1, 1, pieces, pieces), 1 / pieces)
+    maps = AttentionMaps(["a"] * pieces, ["a"] * pieces, ["a"] * pieces, "a", weights, weights, weights)
+    with pytest.raises(DataError, match=r"1000 tokens.*\.json"):
+        draw_attention(maps, tmp_path / "map.png")
+
+
+def test_learned_positions_that_do_not_reach() -> None:
+    shape = dataclasses.replace(SHAPE, positions="learned", max_positions=20)
+    engine: Translator = translator(shape=shape, steps=0)
+    with pytest.raises(DataError, match="20 positions"):
+        capture_attention(engine, "the dog " * 30)

@@ -1,0 +1,70 @@
+"""What `import headwise` gives, and what it does not cost."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import headwise
+
+HEAVY = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "matplotlib", "rich")
+
+
+def loaded_after(code: str) -> set[str]:
+    """The heavy modules in a fresh interpreter that ran this."""
+    script = f"import sys\n{code}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    return set(result.stdout.split())
+
+
+def test_the_public_names() -> None:
+    """Scripts are written against these: taking one away is a breaking change."""
+    assert sorted(headwise.__all__) == [
+        "HeadwiseError",
+        "LoadedModel",
+        "Recipe",
+        "TranslateOptions",
+        "Translation",
+        "Translator",
+        "__version__",
+        "load",
+    ]
+
+
+@pytest.mark.parametrize("name", headwise.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    value = getattr(headwise, name)
+    if name != "__version__":
+        assert value.__name__ == name
+        assert getattr(importlib.import_module(value.__module__), name) is value
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nothing_here"):
+        headwise.nothing_here  # noqa: B018
+    assert not hasattr(headwise, "nothing_here")
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    from importlib.metadata import version
+
+    assert headwise.__version__ == version("headwise")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import headwise",
+        "from headwise import HeadwiseError, Recipe, __version__",
+        "import headwise.cli; headwise.cli.parser()",
+        "import headwise.cli; headwise.cli.parser().parse_args(['train', '--pairs', 'x', '--out', 'y'])",
+    ],
+)
+def test_the_door_is_light(code: str) -> None:
+    assert loaded_after(code) == set()
+
+
+def test_what_needs_torch_loads_it() -> None:
+    """The counter-test: the check above sees what is loaded."""
+    assert "torch" in loaded_after("from headwise import Translator")

@@ -1,0 +1,74 @@
+"""What a person sees of a run, and what the log keeps."""
+
+import io
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from headwise.errors import ConfigError
+from headwise.train.report import RunReporter, read_log
+
+RECORD = {"step": 5, "loss": 2.5, "learning_rate": 1e-3, "tokens": 1000, "seconds": 10.0, "gradient_norm": 1.0}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_plain_lines_when_not_a_terminal(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    with RunReporter(tmp_path, 20, stream=stream) as reporter:
+        reporter.started(0, 0)
+        reporter.trained(RECORD)
+        reporter.validated({"step": 5, "loss": 1.25, "bleu": 30.0}, best=True)
+        reporter.note("[bold]not markup[/bold]")
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("step 5/20  loss 2.500  lr 1.00e-03  ")
+    assert lines[0].endswith("tokens/s  left 0:00:30")
+    assert lines[1:] == ["step 5: validation loss 1.250  bleu 30.000  (best so far)", "[bold]not markup[/bold]"]
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_a_bar_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    with RunReporter(tmp_path, 20, stream=stream) as reporter:
+        reporter.started(0, 0)
+        reporter.trained(RECORD)
+        reporter.note("[bold]not markup[/bold]")
+    shown = stream.getvalue()
+    assert "5/20" in shown
+    assert "[bold]not markup[/bold]" in shown
+
+
+def test_what_is_no_number_is_null_in_the_log(tmp_path: Path) -> None:
+    with RunReporter(tmp_path, 20, stream=io.StringIO()) as reporter:
+        reporter.started(0, 0)
+        reporter.trained({**RECORD, "loss": math.nan, "gradient_norm": math.inf})
+    [record] = read_log(tmp_path)
+    assert (record["loss"], record["gradient_norm"], record["learning_rate"]) == (None, None, 1e-3)
+    assert "NaN" not in (tmp_path / "log.jsonl").read_text()
+
+
+def test_a_resumed_run_forgets_the_steps_it_takes_again(tmp_path: Path) -> None:
+    records = [{"kind": kind, "step": step} for step in range(1, 6) for kind in ("train", "valid")]
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    (tmp_path / "log.jsonl").write_text(text + '{"kind": "train", "st')  # killed while it wrote
+    assert read_log(tmp_path) == records
+    with RunReporter(tmp_path, 20, stream=io.StringIO()) as reporter:
+        reporter.started(3, 0)
+        reporter.trained({**RECORD, "step": 4})
+    assert [(record["kind"], record["step"]) for record in read_log(tmp_path)] == [
+        *((record["kind"], record["step"]) for record in records[:6]),
+        ("train", 4),
+    ]
+
+
+def test_tensorboard_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(ConfigError, match="pip install tensorboard"):
+        RunReporter(tmp_path, 20, tensorboard=True)

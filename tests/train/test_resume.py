@@ -1,0 +1,146 @@
+"""A run that was stopped and went on is the run that was never stopped, bit for bit."""
+
+import itertools
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from headwise.config import Recipe
+from headwise.data.batches import Batch
+from headwise.storage import load_tensors, read_json
+from headwise.train import run as run_module
+from headwise.train.checkpoint import checkpoints, step_folder
+from headwise.train.loop import Objective
+from headwise.train.loss import TokenLoss
+from headwise.train.report import read_log
+from headwise.train.run import train
+from headwise.train.translation import teacher_forcing
+
+from .small_runs import FILES, run_recipe, same_tensors, silent
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "unigram sampling": {"text.sampling": 0.2},
+    "characters, every step logged": {"text.kind": "characters", "train.log_every": 1},
+    "attention dropout": {"text.kind": "bytes", "model.attention_dropout": 0.2, "train.accumulate": 1},
+}
+STATE = ("step", "position", "tokens", "best_step", "best_metric", "stale", "interval_loss", "interval_tokens")
+LOGGED = ("kind", "step", "epoch", "loss", "nll", "learning_rate", "gradient_norm", "tokens", "best")
+
+
+class PowerCutError(Exception):
+    """As if the machine had gone down."""
+
+
+def crash(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of step 8; the last checkpoint is of step 6."""
+
+    def fail() -> None:
+        raise PowerCutError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "teacher_forcing", disturbed(8 * recipe.train.accumulate, fail))
+        with pytest.raises(PowerCutError):
+            train(recipe, silent)
+    assert checkpoints(Path(recipe.out))[-1] == step_folder(Path(recipe.out), 6)
+
+
+def press_ctrl_c(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In step 7, between two lines of the log."""
+    with monkeypatch.context() as patch:
+        ask = disturbed(7 * recipe.train.accumulate, lambda: os.kill(os.getpid(), signal.SIGINT))
+        patch.setattr(run_module, "teacher_forcing", ask)
+        outcome = train(recipe, silent)
+    assert outcome.interrupted
+    assert outcome.progress.step == 7
+    assert not (Path(recipe.out) / "model.safetensors").exists()
+
+
+def disturbed(call: int, action: Callable[[], None]) -> Callable[[float], Objective]:
+    def factory(smoothing: float) -> Objective:
+        calls = itertools.count(1)
+
+        def objective(model: nn.Module, batch: Batch) -> TokenLoss:
+            if next(calls) == call:
+                action()
+            return teacher_forcing(smoothing)(model, batch)
+
+        return objective
+
+    return factory
+
+
+def logged(run: Path, kind: str | None = None) -> list[dict[str, Any]]:
+    """What does not depend on the clock."""
+    records = [record for record in read_log(run) if kind is None or record["kind"] == kind]
+    return [{key: record[key] for key in LOGGED if key in record} for record in records]
+
+
+def assert_same_end(one: Path, other: Path) -> None:
+    for name in (*FILES, "average.safetensors"):
+        assert same_tensors(step_folder(one, 12) / name, step_folder(other, 12) / name), name
+    states = [read_json(step_folder(run, 12) / "state.json") for run in (one, other)]
+    assert [states[0][key] for key in STATE] == [states[1][key] for key in STATE]
+    assert same_tensors(one / "model.safetensors", other / "model.safetensors")
+    assert read_json(one / "scores.json") == read_json(other / "scores.json")
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_resuming_equals_never_stopping(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch, variant: str
+) -> None:
+    settings = VARIANTS[variant]
+    train(run_recipe(corpus, tmp_path / "whole", settings), silent)
+    before = logged(tmp_path / "whole")
+    for stop in (press_ctrl_c, crash):
+        recipe = run_recipe(corpus, tmp_path / stop.__name__, settings)
+        stop(recipe, monkeypatch)
+        position = read_json(checkpoints(Path(recipe.out))[-1] / "state.json")["position"]
+        assert position["batch"] > 0, "the test wants to stop in the middle of an epoch"
+        outcome = train(recipe, silent)
+        assert not outcome.interrupted
+        assert_same_end(tmp_path / "whole", Path(recipe.out))
+        assert logged(Path(recipe.out)) == before
+
+
+def test_more_steps_later_are_the_steps_of_a_longer_run(tmp_path: Path, corpus: Path) -> None:
+    """The schedule of this recipe does not depend on the number of steps."""
+    settings = {"text.kind": "characters", "train.log_every": 1, "train.validate_every": 100}
+    train(run_recipe(corpus, tmp_path / "whole", settings), silent)
+    shorter = run_recipe(corpus, tmp_path / "parts", {**settings, "train.steps": 7})
+    assert train(shorter, silent).progress.step == 7
+    said: list[str] = []
+    train(run_recipe(corpus, tmp_path / "parts", settings), said.append)
+    assert "changed since this run began: train.steps was 7, is 12" in said
+    for name in (*FILES, "average.safetensors"):
+        assert same_tensors(step_folder(tmp_path / "whole", 12) / name, step_folder(tmp_path / "parts", 12) / name)
+    assert logged(tmp_path / "whole", "train") == logged(tmp_path / "parts", "train")
+
+
+def test_the_same_recipe_twice_is_the_same_model(tmp_path: Path, corpus: Path) -> None:
+    settings = {"text.kind": "characters"}
+    outcomes = [train(run_recipe(corpus, tmp_path / name, settings), silent) for name in ("one", "two")]
+    assert same_tensors(tmp_path / "one" / "model.safetensors", tmp_path / "two" / "model.safetensors")
+    assert outcomes[0].scores == outcomes[1].scores
+
+
+def test_another_seed_is_another_model(tmp_path: Path, corpus: Path) -> None:
+    for seed in (1, 2):
+        train(run_recipe(corpus, tmp_path / str(seed), {"text.kind": "bytes", "seed": seed, "train.steps": 1}), silent)
+    assert not same_tensors(tmp_path / "1" / "model.safetensors", tmp_path / "2" / "model.safetensors")
+
+
+def test_a_finished_run_is_left_as_it_is(tmp_path: Path, corpus: Path) -> None:
+    recipe = run_recipe(corpus, tmp_path, {"text.kind": "bytes", "train.steps": 3})
+    train(recipe, silent)
+    before, log = load_tensors(tmp_path / "model.safetensors"), logged(tmp_path)
+    outcome = train(recipe, silent)
+    assert (outcome.progress.step, outcome.interrupted) == (3, False)
+    after = load_tensors(tmp_path / "model.safetensors")
+    assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
+    assert logged(tmp_path) == log
