@@ -62,7 +62,8 @@ def attention_row(heads: int, width: int, length: int, kind: str, tokens: int, r
 
     def explicit() -> Tensor:
         mask = padding if kind == "padding" else causal_mask(length, length)
-        return explicit_attention(*(x.transpose(1, 2) for x in inputs), mask)[0]
+        query, key, value = (x.transpose(1, 2) for x in inputs)
+        return explicit_attention(query, key, value, mask)[0]
 
     def fused() -> Tensor:
         query, key, value = (x.transpose(1, 2) for x in inputs)

@@ -79,7 +79,8 @@ def measure(folder: Path, args: argparse.Namespace) -> None:
     show(rows, list(rows[0]))
     above = max(peak["private"] for peak in phases.values()) - own
     verdict = "kept" if above < BAR else "BROKEN"
-    print(f"the model's own: {own / 1e6:,.0f} MB; peak above it: {above / 1e6:,.0f} MB; bar {BAR / 1e6:,.0f} MB {verdict}")
+    print(f"the model's own: {own / 1e6:,.0f} MB; peak above it: {above / 1e6:,.0f} MB")
+    print(f"that is {above / BAR:.2f} of the bar of {BAR / 1e6:,.0f} MB: {verdict}")
     setting = {"benchmark": "memory", "pairs": args.pairs, "preset": args.preset, "tokenizer": args.tokenizer}
     write([{**setting, **row, "model MB": own / 1e6} for row in rows], args.json)
 
@@ -129,8 +130,9 @@ def sampled(what: str, folder: Path) -> dict[str, dict[str, float]]:
             peak = peaks.setdefault(phase[0], {"private": 0.0, "files": 0.0, "seconds": 0.0})
             peak["private"] = max(peak["private"], held.get("RssAnon", 0) + held.get("RssShmem", 0))
             peak["files"] = max(peak["files"], held.get("RssFile", 0))
-            peak["seconds"] += 0.1
+            began = time.perf_counter()
             time.sleep(0.1)
+            peak["seconds"] += time.perf_counter() - began
         follower.join()
         if worker.returncode:
             raise SystemExit(f"the {what} failed")

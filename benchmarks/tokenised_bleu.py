@@ -10,8 +10,9 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from headwise.data.files import numbered_lines
 from sacrebleu.metrics.bleu import BLEU
+
+from headwise.data.files import numbered_lines
 
 Prepare = Callable[[list[str]], list[str]]
 

@@ -2,8 +2,9 @@
 
     python scripts/make_demo_corpus.py FOLDER_WITH_tatoeba.en.xz_AND_tatoeba.de.xz
 
-Short sentences of frequent words, so that a small model can learn their patterns in minutes; the held-out
-part and the sentences that the demo translates have no source in common with the training part.
+Short sentences of frequent words, so that a small model can learn their patterns in minutes, and all there are with
+the rarer words of the sentences that the demo translates - but not those sentences themselves, nor any that the
+held-out part has.
 """
 
 import argparse
@@ -20,7 +21,8 @@ SHOWN = (
     "We have no time.",
     "My father works in a bank.",
 )
-TRAIN, HELD_OUT, WORDS, FREQUENT = 20_000, 500, 8, 20
+TRAIN, HELD_OUT, WORDS = 20_000, 500, 8
+FREQUENT, RARE = 60, 400
 
 
 def words(text: str) -> list[str]:
@@ -44,28 +46,26 @@ def main() -> None:
     pairs = list(zip(*sides, strict=True))
     counts = [Counter(word for text in side for word in words(text)) for side in sides]
 
-    def usable(pair: tuple[str, str]) -> bool:
+    def usable(pair: tuple[str, str], frequent: int) -> bool:
         return all(
-            2 <= len(words(text)) <= WORDS and all(count[word] >= FREQUENT for word in words(text))
+            2 <= len(words(text)) <= WORDS and all(count[word] >= frequent for word in words(text))
             for text, count in zip(pair, counts, strict=True)
         )
 
-    chosen = sorted((pair for pair in pairs if usable(pair)), key=lambda pair: stable(pair[0]) + stable(pair[1]))
-    # The hash of the source comes first in the order, so all pairs of one source stand together.
-    train, held_out = [], []
-    last = ""
-    for source, target in chosen:
-        if words(source) in [words(shown) for shown in SHOWN]:
-            continue
+    # Words of the shown sentences that a random choice would hold a few times only: all pairs that have them.
+    rare = {word for shown in SHOWN for word in words(shown) if counts[0][word] < RARE}
+    special = [pair for pair in pairs if usable(pair, FREQUENT // 6) and rare & set(words(pair[0]))]
+    ordinary = [pair for pair in pairs if usable(pair, FREQUENT) and not rare & set(words(pair[0]))]
+    ordinary.sort(key=lambda pair: stable(pair[0]) + stable(pair[1]))
+
+    held_out: dict[tuple[str, ...], tuple[str, str]] = {}
+    for pair in ordinary[: 2 * HELD_OUT]:
         if len(held_out) < HELD_OUT:
-            if source != last:
-                held_out.append((source, target))
-        elif len(train) < TRAIN and source != held_out[-1][0]:
-            train.append((source, target))
-        last = source
-    held_sources = {tuple(words(source)) for source, _ in held_out}
-    train = [pair for pair in train if tuple(words(pair[0])) not in held_sources]
-    for name, part in (("train", train), ("held_out", held_out)):
+            held_out.setdefault(tuple(words(pair[0])), pair)
+    unseen = held_out.keys() | {tuple(words(shown)) for shown in SHOWN}
+    train = [pair for pair in special + ordinary if tuple(words(pair[0])) not in unseen][:TRAIN]
+    train.sort(key=lambda pair: stable(pair[0]) + stable(pair[1]))
+    for name, part in (("train", train), ("held_out", list(held_out.values()))):
         text = "".join(f"{source}\t{target}\n" for source, target in part)
         (args.out / f"tatoeba_en_de.{name}.tsv.xz").write_bytes(
             lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)

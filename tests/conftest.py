@@ -6,7 +6,8 @@ import pytest
 import torch
 
 # Several workers with several threads each would spend their time waiting for each other.
-torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)
+if "PYTEST_XDIST_WORKER" in os.environ:
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

@@ -541,6 +541,10 @@ def run_inspect(args: argparse.Namespace) -> int:
     from headwise.storage import write_text
 
     out = Path(args.out)
+    if not out.parent.is_dir():
+        raise ConfigError(f"{out}: there is no such folder")
+    if out.suffix.lower() == ".json" and args.layer is not None:
+        raise ConfigError("--layer chooses what a picture shows; .json holds every layer")
     maps = capture_attention(translator(args), args.text, args.target, args.source_language, args.target_language)
     if out.suffix.lower() == ".json":
         write_text(out, json.dumps(maps.as_dict(), ensure_ascii=False))

@@ -14,13 +14,14 @@ from headwise.config import Recipe, from_tables
 from headwise.errors import ConfigError
 from headwise.models.folder import load_weights
 from headwise.storage import load_tensors, read_json
+from headwise.train import run as run_module
 from headwise.train.averages import mean_weights
 from headwise.train.checkpoint import checkpoints, step_folder
 from headwise.train.curves import draw_curves
 from headwise.train.report import read_log
 from headwise.train.run import Outcome, train
 
-from .small_runs import run_recipe, silent, write_corpus
+from .small_runs import run_recipe, scripted, silent, write_corpus
 
 QUICK = {"text.kind": "characters", "train.steps": 4, "train.accumulate": 1, "train.validate_every": 2}
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -117,22 +118,27 @@ def test_the_result_loads_and_translates(finished: tuple[Recipe, Outcome]) -> No
     assert isinstance(result.text, str)
 
 
-def test_the_final_weights_are_those_of_the_best_validation(finished: tuple[Recipe, Outcome]) -> None:
+@pytest.mark.parametrize("best", [2, 4])
+def test_the_final_weights_are_those_of_the_best_validation(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch, best: int
+) -> None:
     """The averaged ones, since they were what was validated."""
-    _, outcome = finished
-    best = step_folder(outcome.folder, outcome.progress.best_step)
-    final, validated = load_tensors(outcome.folder / "model.safetensors"), load_tensors(best / "average.safetensors")
+    losses = {2: [1.0, 2.0], 4: [2.0, 1.0]}[best]
+    monkeypatch.setattr(run_module, "validator", lambda *_: scripted(losses))
+    outcome = train(run_recipe(corpus, tmp_path, QUICK), silent)
+    assert outcome.progress.best_step == best
+    validated = load_tensors(step_folder(tmp_path, best) / "average.safetensors")
+    final = load_tensors(tmp_path / "model.safetensors")
     assert all(torch.equal(final[name], tensor) for name, tensor in validated.items())
-    valid = {record["step"]: record["loss"] for record in read_log(outcome.folder) if record["kind"] == "valid"}
-    assert min(valid, key=lambda step: valid[step]) == outcome.progress.best_step
+    assert f"those of the best validation, at step {best}" in (tmp_path / "README.md").read_text()
 
 
 @pytest.mark.parametrize("ema", [0.0, 0.5])
 def test_the_final_weights_are_the_mean_of_the_last_checkpoints(tmp_path: Path, corpus: Path, ema: float) -> None:
-    settings = {**QUICK, "train.average": 3, "train.keep": 1, "train.checkpoint_every": 1, "train.ema": ema}
+    settings = {**QUICK, "train.average": 3, "train.keep": 4, "train.checkpoint_every": 1, "train.ema": ema}
     outcome = train(run_recipe(corpus, tmp_path, settings), silent)
     newest = [step_folder(tmp_path, step) for step in (2, 3, 4)]
-    assert checkpoints(tmp_path)[-3:] == newest
+    assert checkpoints(tmp_path)[1:] == newest
     name = "average.safetensors" if ema else "model.safetensors"
     expected = mean_weights([load_tensors(path / name) for path in newest])
     final = load_tensors(tmp_path / "model.safetensors")

@@ -69,6 +69,7 @@ def prepare(
     _remove_abandoned(folder)
     partial = folder / f"{key}.partial-{os.getpid()}"
     try:
+        shutil.rmtree(partial, ignore_errors=True)  # in a container, a killed run may have had the same number
         partial.mkdir()
 
         def make(sentences: Iterable[str]) -> Tokenizer:

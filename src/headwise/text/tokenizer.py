@@ -8,6 +8,7 @@ where a sentence starts and ends, and which tag leads it, is the affair of the d
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -98,11 +99,14 @@ class Tokenizer(ABC):
 
     def piece_ids(self, pieces: Sequence[str]) -> list[int]:
         """The ids of what `pieces` gave."""
-        known = {piece: i for i, piece in enumerate(self.pieces(range(self.size)))}
         for piece in pieces:
-            if piece not in known:
+            if piece not in self._ids:
                 raise DataError(f"{piece!r} is no piece of this tokenizer")
-        return [known[piece] for piece in pieces]
+        return [self._ids[piece] for piece in pieces]
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {piece: i for i, piece in enumerate(self.pieces(range(self.size)))}
 
     def word_ids(self, ids: Sequence[int]) -> list[int]:
         """For each id the index of its word among the space-separated words of the text; -1 for specials.

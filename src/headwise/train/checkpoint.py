@@ -76,8 +76,8 @@ def save_checkpoint(
         write_json(folder / STATE, dataclasses.asdict(progress))
     for old in checkpoints(run)[:-keep]:
         if old != step_folder(run, progress.best_step):
-            shutil.rmtree(old)
-    for unfinished in path.parent.glob(".step-*.writing"):  # of a run that was killed while it saved
+            old.rename(old.with_name(f".{old.name}.writing"))  # at once, so that half a folder is never seen
+    for unfinished in path.parent.glob(".step-*.writing"):  # these, and those of a run that was killed
         shutil.rmtree(unfinished, ignore_errors=True)
     return path
 

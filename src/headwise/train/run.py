@@ -186,7 +186,7 @@ def new_model(recipe: Recipe, prepared: Prepared, device: torch.device) -> Loade
     task = Task(
         directions=tuple(directions(recipe.data)),
         tags=bool(tag_languages(recipe.data, recipe.text)),
-        usual_tokens=max(16, int(np.quantile(lengths, 0.999))),
+        usual_tokens=int(np.quantile(lengths, 0.98)),
         max_tokens=int(lengths.max()),
     )
     return LoadedModel(model, prepared.tokenizer, recipe.model, task)
