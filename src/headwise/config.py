@@ -67,7 +67,7 @@ class TextConfig:
     """Subword sampling while training: smoothing alpha of unigram, dropout rate of bpe. 0: off."""
     candidates: int = 16
     """Segmentations that unigram sampling chooses from."""
-    sample: int = 500_000
+    sample: int = 300_000
     """Sentences, drawn over the whole corpus, that the tokenizer is trained on."""
     tags: Literal["auto", "always", "never"] = "auto"
     """Whether the source starts with a tag of the target language; auto: if there are several directions."""
@@ -144,7 +144,7 @@ class TrainConfig:
     """Largest norm of the whole gradient; 0: no limit."""
     label_smoothing: float = 0.1
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """auto: bfloat16 autocast on a GPU that has it, float32 elsewhere."""
+    """auto: bfloat16 autocast on a GPU or CPU that has it in hardware, float32 elsewhere."""
     device: str = "auto"
     validate_every: int = 500
     validate_pairs: int = 1000

@@ -100,12 +100,12 @@ class Tokenizer(ABC):
     def piece_ids(self, pieces: Sequence[str]) -> list[int]:
         """The ids of what `pieces` gave."""
         for piece in pieces:
-            if piece not in self._ids:
+            if piece not in self._by_piece:
                 raise DataError(f"{piece!r} is no piece of this tokenizer")
-        return [self._ids[piece] for piece in pieces]
+        return [self._by_piece[piece] for piece in pieces]
 
     @cached_property
-    def _ids(self) -> dict[str, int]:
+    def _by_piece(self) -> dict[str, int]:
         return {piece: i for i, piece in enumerate(self.pieces(range(self.size)))}
 
     def word_ids(self, ids: Sequence[int]) -> list[int]:

@@ -1,0 +1,68 @@
+"""The command line: arguments in, calls out. What the commands do lives elsewhere, and is imported when run."""
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+from headwise import __version__
+from headwise.cli.evaluate import add_evaluate, add_score
+from headwise.cli.folders import add_average, add_info
+from headwise.cli.inspect import add_inspect
+from headwise.cli.options import Parser
+from headwise.cli.tokenizer import add_tokenizer
+from headwise.cli.train import add_train
+from headwise.cli.translate import add_translate
+from headwise.errors import HeadwiseError, TrainingError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code: 2 for what a person can correct, 1 for what failed."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what is read is UTF-8 whatever the locale; so is what is written
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    args = parser().parse_args(arguments)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except TrainingError as error:
+        return fail(1, error)
+    except HeadwiseError as error:
+        return fail(2, error)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return fail(130, "interrupted")
+    except OSError as error:
+        return fail(1, f"{error.filename or 'input/output'}: {error.strerror or error}")
+
+
+def fail(code: int, error: object) -> int:
+    print(f"headwise: {error}", file=sys.stderr)
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    top = Parser(
+        prog="headwise",
+        description="Take sentence pairs, train a Transformer, translate - and look inside, head by head.",
+        epilog="headwise COMMAND --help shows examples.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"headwise {__version__}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    for add in (
+        add_train,
+        add_translate,
+        add_evaluate,
+        add_score,
+        add_inspect,
+        add_average,
+        add_tokenizer,
+        add_info,
+    ):
+        add(commands)
+    return top

@@ -1,0 +1,113 @@
+"""headwise evaluate, headwise score"""
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from headwise.cli.options import (
+    CHUNK,
+    Counter,
+    add_beam,
+    add_command,
+    add_languages,
+    add_model,
+    output,
+    translator,
+)
+from headwise.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from headwise.decode.translator import Translator
+
+
+def add_evaluate(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "evaluate",
+        run_evaluate,
+        "Translate a test set and report BLEU, chrF (sacreBLEU, with signatures) and perplexity.",
+        """
+headwise evaluate --model my-model --source test.en --reference test.de
+headwise evaluate --model my-model --pairs test.tmx --from en --to de --beam 1 --json
+""",
+    )
+    add_model(command)
+    command.add_argument("--pairs", nargs="+", metavar="FILE", help="test pairs: TMX, TSV or JSON lines")
+    command.add_argument("--source", nargs="+", metavar="F")
+    command.add_argument("--reference", nargs="+", metavar="F")
+    add_languages(command)
+    add_beam(command)
+    command.add_argument("--lowercase", action="store_true", help="compare without regard to case")
+    command.add_argument("--output", metavar="FILE", help="keep the translations there")
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run_evaluate(args: argparse.Namespace) -> int:
+    from headwise.decode.translator import TranslateOptions
+    from headwise.evaluate import evaluate
+
+    engine = translator(args)
+    sources, references, languages = read_pairs(args, engine, args.reference, "--reference")
+    with Counter(True, "sentences translated") as counter:
+        scores, translations = evaluate(
+            engine,
+            sources,
+            references,
+            *languages,
+            options=TranslateOptions(beam=args.beam, alignments=False),
+            lowercase=args.lowercase,
+            progress=counter.show,
+        )
+    if args.output:
+        with output(args.output) as file:
+            file.writelines(f"{text}\n" for text in translations)
+    print(json.dumps(scores.as_dict()) if args.json else scores)
+    return 0
+
+
+def add_score(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "score",
+        run_score,
+        "Score given translations: log-probability over length, a line a pair (higher is better).",
+        """
+headwise score --model my-model --source test.en --target test.de
+""",
+    )
+    add_model(command)
+    command.add_argument("--pairs", nargs="+", metavar="FILE", help="TMX, TSV or JSON lines")
+    command.add_argument("--source", nargs="+", metavar="F")
+    command.add_argument("--target", nargs="+", metavar="F")
+    add_languages(command)
+    command.add_argument("--length-penalty", type=float, default=1.0, metavar="A", help="exponent (default: 1)")
+
+
+def run_score(args: argparse.Namespace) -> int:
+    engine = translator(args)
+    sources, targets, languages = read_pairs(args, engine, args.target, "--target")
+    for start in range(0, len(sources), CHUNK):
+        part = slice(start, start + CHUNK)
+        for score in engine.score(sources[part], targets[part], *languages, length_alpha=args.length_penalty):
+            print(f"{score:.6f}")
+    return 0
+
+
+def read_pairs(
+    args: argparse.Namespace, engine: "Translator", second: list[str] | None, name: str
+) -> tuple[list[str], list[str], tuple[str | None, str | None]]:
+    """Both sides of a test set, and the direction in which the model should take it."""
+    from headwise.config import CorpusConfig, DataConfig
+    from headwise.data.formats import read_corpus
+
+    if bool(args.pairs) == bool(args.source) or bool(args.source) != bool(second):
+        raise ConfigError(f"give --pairs FILE, or --source F and {name} F")
+    wanted = (args.source_language, args.target_language)
+    # The files of a model with one direction are in its languages, whether or not they are named.
+    known = engine.direction(*wanted)
+    corpus = CorpusConfig(pairs=tuple(args.pairs or ()), source=tuple(args.source or ()), target=tuple(second or ()))
+    data = DataConfig(source_language=wanted[0] or known[0], target_language=wanted[1] or known[1])
+    pairs = list(read_corpus(corpus, data))
+    if not pairs:
+        raise DataError("there are no pairs in these files")
+    return [pair.source for pair in pairs], [pair.target for pair in pairs], wanted

@@ -1,0 +1,123 @@
+"""What several commands have in common: options, the model they use, the files they read and write."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn
+
+from headwise.errors import ConfigError
+
+if TYPE_CHECKING:
+    from headwise.decode.translator import Translator
+
+
+class Parser(argparse.ArgumentParser):
+    """Wrong use is one line and exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, examples: str
+) -> argparse.ArgumentParser:
+    """A command with its help text; the examples are shown below the options."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary,
+        epilog="examples:\n" + "\n".join(f"  {line}" for line in examples.strip().splitlines()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def add_model(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--model",
+        metavar="DIR",
+        help="model folder, run or checkpoint (default: $HEADWISE_MODEL, else the current folder)",
+    )
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: auto)")
+
+
+def add_languages(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--from", dest="source_language", metavar="L", help="source language")
+    command.add_argument("--to", dest="target_language", metavar="L", help="target language")
+
+
+def add_beam(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--beam", type=positive, default=4, metavar="N", help="beam width; 1 is greedy (default: 4)")
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def model_folder(args: argparse.Namespace) -> Path:
+    """The folder of --model, or where a model may be expected."""
+    if args.model:
+        return Path(args.model)
+    if os.environ.get("HEADWISE_MODEL"):
+        return Path(os.environ["HEADWISE_MODEL"])
+    if Path("config.json").is_file():
+        return Path()
+    raise ConfigError("which model? Give --model DIR, or set HEADWISE_MODEL")
+
+
+def translator(args: argparse.Namespace) -> "Translator":
+    from headwise.decode.translator import Translator
+
+    return Translator(model_folder(args), args.device)
+
+
+def read_lines(path: str) -> Iterator[str]:
+    """The lines of a file, which may be compressed, or of standard input (`-`)."""
+    from headwise.data.files import numbered_lines
+
+    return (text for _, text in numbered_lines(Path(path)))
+
+
+@contextmanager
+def output(path: str | None) -> Iterator[IO[str]]:
+    """Standard output, or a file."""
+    if path is None or path == "-":
+        yield sys.stdout
+        return
+    with ExitStack() as stack:
+        try:
+            opened = Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="\n")  # noqa: SIM115
+            file = stack.enter_context(opened)
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+        yield file
+
+
+class Counter:
+    """How far a long work is, on the terminal's last line; silent where nobody watches."""
+
+    def __init__(self, wanted: bool, unit: str) -> None:
+        self._wanted = wanted and sys.stderr.isatty()
+        self._unit = unit
+
+    def __enter__(self) -> "Counter":
+        return self
+
+    def show(self, done: int) -> None:
+        if self._wanted:
+            print(f"\r{done:,} {self._unit}", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self._wanted:
+            print(file=sys.stderr)
+
+
+CHUNK = 1024
+"""Lines that are sorted and batched together; a file is translated in such chunks, in constant memory."""

@@ -1,0 +1,80 @@
+"""headwise tokenizer train|encode|decode"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from headwise.cli.options import add_command, model_folder, positive, read_lines
+from headwise.errors import DataError
+
+
+def add_tokenizer(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "tokenizer",
+        lambda args: 0,
+        "Train a tokenizer by itself, or see how one cuts text (training a model trains its tokenizer too).",
+        """
+headwise tokenizer train corpus.en corpus.de --out my-tokenizer --vocabulary 8000
+echo "I ate an apple." | headwise tokenizer encode --model my-model
+echo "4 17 29" | headwise tokenizer decode --model my-model --ids
+""",
+    )
+    verbs = command.add_subparsers(metavar="train|encode|decode", required=True)
+    train = add_command(
+        verbs,
+        "train",
+        run_tokenizer_train,
+        "Train a tokenizer on text files.",
+        "headwise tokenizer train corpus.en corpus.de --out my-tokenizer --kind bpe",
+    )
+    train.add_argument("files", nargs="+", metavar="FILE")
+    train.add_argument("--out", required=True, metavar="DIR")
+    train.add_argument("--kind", default="unigram", choices=("unigram", "bpe", "words", "characters", "bytes"))
+    train.add_argument("--vocabulary", type=positive, default=0, metavar="N", help="default: by corpus size")
+    train.add_argument("--languages", nargs="+", default=[], metavar="L", help="languages that get a tag")
+    for verb, run, summary in (
+        ("encode", run_tokenizer_encode, "Text to pieces, a line each."),
+        ("decode", run_tokenizer_decode, "Pieces (or ids) back to text."),
+    ):
+        each = add_command(verbs, verb, run, summary, f"headwise tokenizer {verb} --model my-model --input file")
+        each.add_argument("--model", metavar="DIR", help="model or tokenizer folder")
+        each.add_argument("--input", default="-", metavar="FILE|-")
+        each.add_argument("--ids", action="store_true", help="numbers instead of pieces")
+
+
+def run_tokenizer_train(args: argparse.Namespace) -> int:
+    from headwise.config import TextConfig
+    from headwise.text.kinds import train_tokenizer
+
+    config = TextConfig(kind=args.kind, vocabulary=args.vocabulary)
+    sentences = (line for path in args.files for line in read_lines(path))
+    tokenizer = train_tokenizer(config, sentences, args.languages)
+    Path(args.out).mkdir(parents=True, exist_ok=True)
+    tokenizer.save(Path(args.out))
+    print(f"wrote a {args.kind} tokenizer of {tokenizer.size:,} tokens to {args.out}")
+    return 0
+
+
+def run_tokenizer_encode(args: argparse.Namespace) -> int:
+    from headwise.text.kinds import load_tokenizer
+
+    tokenizer = load_tokenizer(model_folder(args))
+    for line in read_lines(args.input):
+        ids = tokenizer.encode(line)
+        print(" ".join(map(str, ids) if args.ids else tokenizer.pieces(ids)))
+    return 0
+
+
+def run_tokenizer_decode(args: argparse.Namespace) -> int:
+    from headwise.text.kinds import load_tokenizer
+
+    tokenizer = load_tokenizer(model_folder(args))
+    for number, line in enumerate(read_lines(args.input), 1):
+        try:
+            words = line.split()
+            ids = [int(word) for word in words] if args.ids else tokenizer.piece_ids(words)
+            print(tokenizer.decode(ids))
+        except (DataError, ValueError, IndexError) as error:
+            raise DataError(f"{args.input}:{number}: {error}") from None
+    return 0
