@@ -65,9 +65,10 @@ def main() -> None:
 
     picture = args.out / "attention.png"
     draw_attention(capture_attention(translator, UNSEEN[0]), picture)
-    print(f"\nBLEU on {next(iter(outcome.scores.values()))}" if outcome.scores else "")
-    print(f"model: {args.out}   cross-attention: {picture}   curves: {args.out / 'curves.png'}")
-    print(f"{time.perf_counter() - begun:.0f} seconds")
+    scores = outcome.scores["test set"]
+    print(f"\nOn {scores.pairs} held-out pairs: BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}")
+    print(f"cross-attention: {picture}   curves: {args.out / 'curves.png'}   model card: {args.out / 'README.md'}")
+    print(f'{time.perf_counter() - begun:.0f} seconds. Go on: .venv/bin/headwise translate --model {args.out} "..."')
 
 
 if __name__ == "__main__":

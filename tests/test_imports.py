@@ -34,8 +34,8 @@ BESIDE = {
 }
 """Steps within a level, none of which has a way back."""
 
-EVERYWHERE = {"errors", "storage", "devices"}
-"""Anyone may import them; they import nothing of the package but the errors."""
+EVERYWHERE = {"errors", "atomic", "storage", "devices"}
+"""Anyone may import them; they import nothing of the package but each other."""
 
 LEVEL = {part: number for number, parts in enumerate(LEVELS) for part in parts}
 

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import resource
 from pathlib import Path
 
@@ -11,17 +12,15 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from headwise import storage
+from headwise.atomic import disk_errors, write_json, write_text
 from headwise.errors import CheckpointError
 from headwise.storage import (
     check_folder,
     check_format,
-    disk_errors,
     load_tensors,
     new_folder,
     read_json,
     save_tensors,
-    write_json,
-    write_text,
 )
 
 TENSORS = {
@@ -214,7 +213,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path, monkeyp
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as disk:
-        disk.setattr(storage.os, "fsync", full)
+        disk.setattr(os, "fsync", full)
         with pytest.raises(CheckpointError, match=r"a\.txt: the disk is full"):
             write_text(tmp_path / "a.txt", "new")
         with pytest.raises(CheckpointError, match=r"b\.safetensors: the disk is full"):

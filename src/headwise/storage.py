@@ -1,14 +1,13 @@
-"""Files that are either whole or not there: written beside their place, synced, then renamed into it.
+"""Tensors and folders on disk that are refused, with a reason, if they are not exactly what was written.
 
-Tensors are kept as safetensors with a digest of their content in the header, so that a truncated or altered
-file is refused instead of loaded. Nothing here is ever pickled or executed.
+Tensors are kept as safetensors with a digest of their content in the header; a folder appears under its name only
+when it is complete. Nothing here is ever pickled or executed.
 """
 
 import contextlib
 import errno
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from headwise.atomic import disk_errors, replacing, sync, write_json
 from headwise.errors import CheckpointError
 
 FORMAT = 1
@@ -29,18 +29,6 @@ MANIFEST = "manifest.json"
 
 class NewerFormatError(CheckpointError):
     """Nothing is damaged: a newer Headwise wrote it."""
-
-
-def write_text(path: Path, text: str) -> None:
-    """Replace the file by one with this text, atomically."""
-    with _replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def write_json(path: Path, value: Any) -> None:
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path) -> Any:
@@ -56,12 +44,12 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
     """Write named tensors, with their digest, atomically."""
     content = {name: tensor.detach().cpu().contiguous() for name, tensor in sorted(tensors.items())}
     header = {**(metadata or {}), "format": str(FORMAT), "digest": _digest(content)}
-    with _replacing(path) as temporary:
+    with replacing(path) as temporary:
         try:
             save_file(content, temporary, metadata=header)
         except SafetensorError as error:  # safetensors hides the OSError in its message
             raise OSError(errno.ENOSPC if "os error 28" in str(error) else errno.EIO, str(error)) from None
-        _sync(temporary)
+        sync(temporary)
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
@@ -104,7 +92,7 @@ def new_folder(path: Path) -> Iterator[Path]:
             if path.exists():
                 shutil.rmtree(path)
             temporary.rename(path)
-            _sync(path.parent)
+            sync(path.parent)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -135,33 +123,8 @@ def check_format(path: Path, described: Any) -> None:
         )
 
 
-@contextlib.contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """Turn a failed write into an error that says what could not be saved and that nothing else was lost."""
-    try:
-        yield
-    except OSError as error:
-        reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error))
-        raise CheckpointError(f"could not write {path}: {reason}; what was saved before is untouched") from error
-
-
 def text_digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A name to write under; what was written takes the place of `path`, or goes if the writing failed."""
-    temporary = path.with_name(f".{path.name}.writing")
-    with disk_errors(path):
-        try:
-            yield temporary
-            temporary.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
-        _sync(path.parent)
 
 
 def _file_digest(path: Path) -> str:
@@ -176,11 +139,3 @@ def _digest(tensors: Mapping[str, Tensor]) -> str:
         content: Any = tensor.reshape(-1).view(torch.uint8).numpy()
         digest.update(content)
     return digest.hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

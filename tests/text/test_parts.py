@@ -1,5 +1,6 @@
 """The files of a tokenizer, whole and damaged."""
 
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -113,10 +114,10 @@ def test_a_write_that_fails_leaves_the_old_files(
     saved: Path, tokenizers: dict[str, Tokenizer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(CheckpointError, match="the disk is full"):
         tokenizers["bpe"].save(saved)
     monkeypatch.undo()
     assert sorted(path.name for path in saved.iterdir()) == ["tokenizer.json", "tokenizer.model"]

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -257,7 +258,7 @@ def test_a_full_disk_while_saving_loses_nothing(
     run_fit(tmp_path, ema=0.9, steps=2)
     before = [path.name for path in (tmp_path / "checkpoints").iterdir()]
     calls = 0
-    real = storage.save_file if function == "save_file" else storage.os.fsync
+    real = storage.save_file if function == "save_file" else os.fsync
 
     def full(*args: object, **options: object) -> None:
         nonlocal calls
@@ -267,7 +268,7 @@ def test_a_full_disk_while_saving_loses_nothing(
         real(*args, **options)  # type: ignore[arg-type]
 
     with monkeypatch.context() as disk:
-        disk.setattr(storage if function == "save_file" else storage.os, function.removeprefix("os."), full)
+        disk.setattr(storage if function == "save_file" else os, function.removeprefix("os."), full)
         with pytest.raises(CheckpointError, match=r"could not write .*step-00000003.*: the disk is full"):
             run_fit(tmp_path, ema=0.9, steps=4)
     assert sorted(before) == sorted(path.name for path in (tmp_path / "checkpoints").iterdir())

@@ -32,9 +32,9 @@ headwise inspect --model my-model "I ate an apple." --out apple.json
 
 
 def run_inspect(args: argparse.Namespace) -> int:
+    from headwise.atomic import write_text
     from headwise.inspect.attention import capture_attention
     from headwise.inspect.picture import draw_attention
-    from headwise.storage import write_text
 
     out = Path(args.out)
     if not out.parent.is_dir():

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from headwise.atomic import sync, write_json
 from headwise.config import DataConfig
-from headwise.data.atomic import sync_folder, write_json
 from headwise.data.clean import ONLY_UNUSABLE, clean
 from headwise.data.duplicates import SeenHashes
 from headwise.data.encoded import EncodedWriter
@@ -84,7 +84,7 @@ def build(
         "pairs": reading.pairs,
     }
     write_json(folder / MANIFEST, manifest)
-    sync_folder(folder)
+    sync(folder)
     return tokenizer
 
 

@@ -17,7 +17,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from headwise.data.atomic import write_json
+from headwise.atomic import write_json
 from headwise.errors import DataError
 
 VERSION = 1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from headwise.data.atomic import write_json
+from headwise.atomic import write_json
 from headwise.data.files import reading
 
 CACHE = "files.json"

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from headwise.atomic import write_json
 from headwise.config import ModelConfig, from_tables, to_tables
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
@@ -20,7 +21,6 @@ from headwise.storage import (
     read_json,
     save_tensors,
     text_digest,
-    write_json,
 )
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer

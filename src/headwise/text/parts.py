@@ -5,16 +5,14 @@
 so a folder whose files do not belong together is noticed when it is read, not by bad translations.
 """
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headwise.atomic import write_bytes, write_json
 from headwise.errors import CheckpointError
 
 VERSION = 1
@@ -53,8 +51,8 @@ def write_parts(folder: Path, kind: str, parts: Parts) -> None:
     }
     folder.mkdir(parents=True, exist_ok=True)
     if parts.model:
-        _write(folder / MODEL_NAME, parts.model)
-    _write(folder / JSON_NAME, json.dumps(description, ensure_ascii=False, indent=1).encode() + b"\n")
+        write_bytes(folder / MODEL_NAME, parts.model)
+    write_json(folder / JSON_NAME, description)
     if not parts.model:
         (folder / MODEL_NAME).unlink(missing_ok=True)
 
@@ -109,19 +107,3 @@ def _read(path: Path) -> bytes:
         raise CheckpointError(f"{path} is missing: the folder holds no complete tokenizer") from None
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror}") from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Through a temporary file in the same folder, so that a reader never sees half of it."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)  # mkstemp makes files that only the owner can read
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise

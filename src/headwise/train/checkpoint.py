@@ -12,12 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headwise.atomic import write_json
 from headwise.config import from_tables
 from headwise.data.batches import Position
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.folder import AVERAGED, CHECKPOINTS, WEIGHTS
 from headwise.models.weights import set_weights, weights_of
-from headwise.storage import check_folder, load_tensors, new_folder, read_json, save_tensors, write_json
+from headwise.storage import check_folder, load_tensors, new_folder, read_json, save_tensors
 from headwise.train.averages import MovingAverage
 
 OPTIMISER = "optimiser.safetensors"

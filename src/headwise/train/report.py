@@ -11,8 +11,8 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from headwise.atomic import write_text
 from headwise.errors import ConfigError
-from headwise.storage import write_text
 
 LOG = "log.jsonl"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from headwise.atomic import write_json, write_text
 from headwise.config import Recipe, from_tables, to_tables
 from headwise.data.batches import BatchStream
 from headwise.data.formats import corpus_languages, read_corpus
@@ -20,7 +21,7 @@ from headwise.evaluate import Scores, evaluate
 from headwise.models.build import build
 from headwise.models.folder import CONFIG, WEIGHTS, LoadedModel, Task, load_weights, save_description
 from headwise.models.weights import set_weights, weights_of
-from headwise.storage import read_json, save_tensors, write_json, write_text
+from headwise.storage import read_json, save_tensors
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.train.averages import mean_weights
 from headwise.train.card import model_card

@@ -1,0 +1,64 @@
+"""Files that are either whole or not there: written beside their place, synced, then renamed into it."""
+
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from headwise.errors import CheckpointError
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace the file by one with this content: even a power cut leaves the old one or the new one."""
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A name to write under; what was written takes the place of `path`, or goes if the writing failed."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.writing")
+    with disk_errors(path):
+        try:
+            yield temporary
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        sync(path.parent)
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn a failed write into an error that says what could not be saved and that nothing else was lost."""
+    try:
+        yield
+    except OSError as error:
+        reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error))
+        raise CheckpointError(f"could not write {path}: {reason}; what was saved before is untouched") from error
+
+
+def sync(path: Path) -> None:
+    """Make a file's content, or the names in a folder, durable where the system can."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:  # Windows cannot open folders, and does not need to
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
