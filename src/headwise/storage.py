@@ -49,6 +49,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
             save_file(content, temporary, metadata=header)
         except SafetensorError as error:  # safetensors hides the OSError in its message
             raise OSError(errno.ENOSPC if "os error 28" in str(error) else errno.EIO, str(error)) from None
+        temporary.chmod(0o644)  # safetensors lets only the owner read, but a model is there to be passed on
         sync(temporary)
 
 

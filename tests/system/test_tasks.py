@@ -27,7 +27,7 @@ def test_a_task_is_learned(task: Callable[[Sequence], Sequence], tmp_path: Path)
     began = time.process_time()
     settings = {"learning_rate": 0.003, "warmup": 50, "schedule": "cosine", "batch_tokens": 1024}
     outcome = train(
-        recipe(tmp_path, steps=420, validate_every=420, checkpoint_every=420, log_every=100, **settings),
+        recipe(tmp_path, steps=700, validate_every=700, checkpoint_every=700, log_every=100, **settings),
         say=lambda text: None,
     )
     results = headwise.Translator(outcome.folder, "cpu").translate([" ".join(each) for each in unseen], beam=1)
