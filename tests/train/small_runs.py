@@ -78,6 +78,9 @@ class Memory:
     def started(self, step: int, tokens: int) -> None:
         self.begun.append(step)
 
+    def stepped(self, step: int, loss: float) -> None:
+        pass
+
     def trained(self, record: dict[str, float]) -> None:
         self.records.append(record)
 

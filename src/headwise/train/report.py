@@ -28,6 +28,7 @@ class RunReporter:
         self._task: Any = None
         self._board = _tensorboard(run) if tensorboard else None
         self._last = (time.perf_counter(), 0.0)
+        self._figures = ""
 
     def __enter__(self) -> "RunReporter":
         if self._stream.isatty():
@@ -58,11 +59,18 @@ class RunReporter:
         if self._bar is not None:
             self._bar.update(self._task, completed=step)
 
+    def stepped(self, step: int, loss: float) -> None:
+        """Move the bar: a step of a large model takes seconds, and lines of the log are many steps apart."""
+        if self._bar is not None:
+            figures = self._figures or f"loss {loss:.3f}"
+            self._bar.update(self._task, completed=step, figures=figures)
+
     def trained(self, record: dict[str, float]) -> None:
         speed = self._speed(record)
         self._write({"kind": "train", **record, "tokens_per_second": speed})
         figures = f"loss {record['loss']:.3f}  lr {record['learning_rate']:.2e}  {speed:,.0f} tokens/s"
         if self._bar is not None:
+            self._figures = figures
             self._bar.update(self._task, completed=record["step"], figures=figures)
         else:
             left = (self._steps - record["step"]) * record["seconds"] / record["step"]
