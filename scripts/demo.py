@@ -1,24 +1,15 @@
 """Train a small English-German translator on the corpus in the package, and try it on what it has not seen."""
 
 import argparse
-import shutil
 import time
 from pathlib import Path
 
 from headwise import Translator
-from headwise.corpora import HELD_OUT, LICENCE, TRAIN
+from headwise.corpora import HELD_OUT, LICENCE, TRAIN, UNSEEN
 from headwise.inspect.attention import capture_attention
 from headwise.inspect.picture import draw_attention
 from headwise.presets import resolve
 from headwise.train.run import train
-
-UNSEEN = (
-    "I ate an apple.",
-    "Where is the station?",
-    "She is reading a book.",
-    "We have no time.",
-    "My father works in a bank.",
-)
 
 RECIPE = {
     "model": {"preset": "tiny", "encoder_layers": 3, "decoder_layers": 2, "dropout": 0.1},
@@ -48,10 +39,6 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=RECIPE["train"]["steps"])
     args = parser.parse_args()
     begun = time.perf_counter()
-    if (args.out / "model.safetensors").exists():
-        print(f"starting anew: removing the finished model in {args.out}")
-        shutil.rmtree(args.out)
-
     recipe = RECIPE | {"out": str(args.out), "train": RECIPE["train"] | {"steps": args.steps}}
     outcome = train(resolve(recipe))
     if outcome.interrupted:

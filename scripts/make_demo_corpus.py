@@ -14,13 +14,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-SHOWN = (
-    "I ate an apple.",
-    "Where is the station?",
-    "She is reading a book.",
-    "We have no time.",
-    "My father works in a bank.",
-)
+from headwise.corpora import UNSEEN
+
 TRAIN, HELD_OUT, WORDS = 20_000, 500, 8
 FREQUENT, RARE = 60, 400
 
@@ -53,7 +48,7 @@ def main() -> None:
         )
 
     # Words of the shown sentences that a random choice would hold a few times only: all pairs that have them.
-    rare = {word for shown in SHOWN for word in words(shown) if counts[0][word] < RARE}
+    rare = {word for shown in UNSEEN for word in words(shown) if counts[0][word] < RARE}
     special = [pair for pair in pairs if usable(pair, FREQUENT // 6) and rare & set(words(pair[0]))]
     ordinary = [pair for pair in pairs if usable(pair, FREQUENT) and not rare & set(words(pair[0]))]
     ordinary.sort(key=lambda pair: stable(pair[0]) + stable(pair[1]))
@@ -62,7 +57,7 @@ def main() -> None:
     for pair in ordinary[: 2 * HELD_OUT]:
         if len(held_out) < HELD_OUT:
             held_out.setdefault(tuple(words(pair[0])), pair)
-    unseen = held_out.keys() | {tuple(words(shown)) for shown in SHOWN}
+    unseen = held_out.keys() | {tuple(words(shown)) for shown in UNSEEN}
     train = [pair for pair in special + ordinary if tuple(words(pair[0])) not in unseen][:TRAIN]
     train.sort(key=lambda pair: stable(pair[0]) + stable(pair[1]))
     for name, part in (("train", train), ("held_out", list(held_out.values()))):

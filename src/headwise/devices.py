@@ -20,17 +20,9 @@ def best_device(name: str = "auto") -> torch.device:
 def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
     """The precision of matrix products while training; None: that of the weights.
 
-    `auto` is bfloat16 where the processor multiplies it in hardware, which is about twice as fast.
+    `auto` is bfloat16 on a GPU that has it. On a CPU that has it, it is up to 1.8 times as fast too, but its
+    library keeps memory for every shape of batch it has seen: there it must be asked for.
     """
     if precision == "auto":
-        precision = "bfloat16" if _multiplies_bfloat16(device) else "float32"
+        precision = "bfloat16" if device.type == "cuda" and torch.cuda.is_bf16_supported() else "float32"
     return torch.bfloat16 if precision == "bfloat16" else None
-
-
-def _multiplies_bfloat16(device: torch.device) -> bool:
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if device.type == "cpu":  # PyTorch has no public name for these yet
-        checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-        return any(getattr(torch.cpu, check, bool)() for check in checks)
-    return False

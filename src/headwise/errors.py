@@ -18,4 +18,4 @@ class CheckpointError(HeadwiseError):
 
 
 class TrainingError(HeadwiseError):
-    """Training cannot go on: non-finite steps in a row, a full disk."""
+    """Training cannot go on: too many non-finite steps in a row."""

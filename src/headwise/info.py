@@ -8,10 +8,14 @@ import torch
 
 from headwise import __version__
 from headwise.devices import best_device
+from headwise.errors import CheckpointError
+from headwise.evaluate import Scores
 from headwise.models.folder import load
 from headwise.models.weights import weights_of
 from headwise.presets import PRESETS
 from headwise.storage import read_json
+from headwise.train.checkpoint import checkpoints, read_progress
+from headwise.train.run import SCORES
 
 
 def describe_folder(folder: Path) -> dict[str, Any]:
@@ -31,13 +35,17 @@ def describe_folder(folder: Path) -> dict[str, Any]:
         "parameters": sum(tensor.numel() for tensor in weights_of(loaded.model).values()),
         "tokenizer": f"{loaded.tokenizer.kind}, {loaded.tokenizer.size} tokens",
     }
-    newest = sorted((folder / "checkpoints").glob("step-*"))
-    if newest:
-        state = read_json(newest[-1] / "state.json")
-        facts |= {"steps": state["step"], "best step": state["best_step"]}
-    if (folder / "scores.json").exists():
-        for name, scores in read_json(folder / "scores.json").items():
-            facts[name] = f"BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}, {scores['pairs']} pairs"
+    finished = checkpoints(folder)
+    if finished:
+        progress = read_progress(finished[-1])
+        facts |= {"steps": progress.step, "best step": progress.best_step}
+    if (folder / SCORES).exists():
+        try:
+            for name, table in read_json(folder / SCORES).items():
+                scores = Scores(**table)
+                facts[name] = f"BLEU {scores.bleu:.2f}, chrF {scores.chrf:.2f}, {scores.pairs} pairs"
+        except (AttributeError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{folder / SCORES}: damaged: {error}") from None
     return facts
 
 

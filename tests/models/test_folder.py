@@ -150,7 +150,7 @@ def test_what_is_no_model_folder(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="nowhere: no such model folder"):
         load(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError, match="file: no such model folder"):
+    with pytest.raises(CheckpointError, match="file: is a file, not a model folder"):
         load(str(tmp_path / "file"))
     with pytest.raises(CheckpointError, match=r"not a model folder \(it has no config\.json\)"):
         load(tmp_path)

@@ -78,7 +78,7 @@ class Memory:
     def started(self, step: int, tokens: int) -> None:
         self.begun.append(step)
 
-    def stepped(self, step: int, loss: float) -> None:
+    def stepped(self, step: int, nll: float) -> None:
         pass
 
     def trained(self, record: dict[str, float]) -> None:

@@ -11,7 +11,15 @@ import pytest
 from headwise.errors import ConfigError
 from headwise.train.report import RunReporter, read_log
 
-RECORD = {"step": 5, "loss": 2.5, "learning_rate": 1e-3, "tokens": 1000, "seconds": 10.0, "gradient_norm": 1.0}
+RECORD = {
+    "step": 5,
+    "loss": 9.5,
+    "nll": 2.5,
+    "learning_rate": 1e-3,
+    "tokens": 1000,
+    "seconds": 10.0,
+    "gradient_norm": 1.0,
+}
 
 
 class Terminal(io.StringIO):

@@ -13,6 +13,7 @@ from torch import nn
 
 from headwise.config import Recipe
 from headwise.data.batches import Batch
+from headwise.errors import ConfigError
 from headwise.storage import load_tensors, read_json
 from headwise.train import run as run_module
 from headwise.train.checkpoint import checkpoints, step_folder
@@ -28,6 +29,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "unigram sampling": {"text.sampling": 0.2},
     "characters, every step logged": {"text.kind": "characters", "train.log_every": 1},
     "attention dropout": {"text.kind": "bytes", "model.attention_dropout": 0.2, "train.accumulate": 1},
+    "a mean of checkpoints": {"text.kind": "bytes", "train.average": 4},
 }
 STATE = ("step", "position", "tokens", "best_step", "best_metric", "stale", "interval_loss", "interval_tokens")
 LOGGED = ("kind", "step", "epoch", "loss", "nll", "learning_rate", "gradient_norm", "tokens", "best")
@@ -116,7 +118,7 @@ def test_more_steps_later_are_the_steps_of_a_longer_run(tmp_path: Path, corpus: 
     assert train(shorter, silent).progress.step == 7
     said: list[str] = []
     train(run_recipe(corpus, tmp_path / "parts", settings), said.append)
-    assert "changed since this run began: train.steps was 7, is 12" in said
+    assert "changed since the last start: train.steps was 7, is 12" in said
     for name in (*FILES, "average.safetensors"):
         assert same_tensors(step_folder(tmp_path / "whole", 12) / name, step_folder(tmp_path / "parts", 12) / name)
     assert logged(tmp_path / "whole", "train") == logged(tmp_path / "parts", "train")
@@ -127,6 +129,24 @@ def test_the_same_recipe_twice_is_the_same_model(tmp_path: Path, corpus: Path) -
     outcomes = [train(run_recipe(corpus, tmp_path / name, settings), silent) for name in ("one", "two")]
     assert same_tensors(tmp_path / "one" / "model.safetensors", tmp_path / "two" / "model.safetensors")
     assert outcomes[0].scores == outcomes[1].scores
+
+
+def test_changed_data_is_refused(tmp_path: Path, corpus: Path) -> None:
+    """Even where the tokenizer stays the same: the place in the data would mean other batches."""
+    settings = {"text.kind": "bytes", "train.steps": 2}
+    train(run_recipe(corpus, tmp_path / "run", settings), silent)
+    with corpus.open("a", encoding="utf-8") as file:
+        file.write("one more\tnoch eins\n")
+    with pytest.raises(ConfigError, match="begun with other data"):
+        train(run_recipe(corpus, tmp_path / "run", {**settings, "train.steps": 3}), silent)
+
+
+def test_a_folder_is_trained_by_one_process_at_a_time(tmp_path: Path, corpus: Path) -> None:
+    recipe = run_recipe(corpus, tmp_path / "run", {"text.kind": "bytes", "train.steps": 1})
+    (tmp_path / "run").mkdir()
+    with run_module.alone(tmp_path / "run"), pytest.raises(ConfigError, match="another process"):
+        train(recipe, silent)
+    assert train(recipe, silent).progress.step == 1
 
 
 def test_another_seed_is_another_model(tmp_path: Path, corpus: Path) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -36,6 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return fail(130, "interrupted")
+    except (MemoryError, RuntimeError) as error:
+        # PyTorch's own class for this is not imported here: it would cost every `--help` a second.
+        if not isinstance(error, MemoryError) and not re.search("out of memory|not enough memory", str(error)):
+            raise
+        return fail(1, "out of memory: lower train.batch_tokens, or give shorter texts")
     except OSError as error:
         return fail(1, f"{error.filename or 'input/output'}: {error.strerror or error}")
 

@@ -17,7 +17,7 @@ def add_tokenizer(commands: Any) -> None:
         """
 headwise tokenizer train corpus.en corpus.de --out my-tokenizer --vocabulary 8000
 echo "I ate an apple." | headwise tokenizer encode --model my-model
-echo "4 17 29" | headwise tokenizer decode --model my-model --ids
+echo "I ate an apple." | headwise tokenizer encode --model my-model | headwise tokenizer decode --model my-model
 """,
     )
     verbs = command.add_subparsers(metavar="train|encode|decode", required=True)

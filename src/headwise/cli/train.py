@@ -33,8 +33,8 @@ headwise train recipes/multi30k_en_de.toml --set data.folder=/data/multi30k --se
     add_languages(command)
     command.add_argument("--out", metavar="DIR", help="output folder; an existing run there is resumed")
     command.add_argument("--preset", choices=list(PRESETS), help=f"model shape (default: {DEFAULT})")
-    command.add_argument("--steps", type=positive, metavar="N", help="training steps")
-    command.add_argument("--batch-tokens", type=positive, metavar="N", help="padded tokens in a batch")
+    command.add_argument("--steps", type=positive, metavar="N", help="training steps (default: 10,000)")
+    command.add_argument("--batch-tokens", type=positive, metavar="N", help="padded tokens in a batch (default: 4,096)")
     command.add_argument("--vocabulary", type=positive, metavar="N", help="tokens (default: by corpus size)")
     command.add_argument("--both-directions", action="store_true", default=None, help="one model for both ways")
     command.add_argument("--seed", type=int, metavar="N")
@@ -61,7 +61,7 @@ def run_train(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 130
-    print(f'done: headwise translate --model {outcome.folder} "..."', file=sys.stderr)
+    print(f'done: headwise translate --model {outcome.folder}{outcome.how_to_ask} "..."', file=sys.stderr)
     return 0
 
 

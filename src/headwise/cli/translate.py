@@ -5,6 +5,7 @@ import itertools
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -106,7 +107,7 @@ def run_translate(args: argparse.Namespace) -> int:
                 args.source_language,
                 args.target_language,
                 prefix=args.prefix,
-                options=options,
+                options=replace(options, seed=args.seed + done),  # or each chunk would draw the same
             )
             for text, result in zip(chunk, results, strict=True):
                 done += 1

@@ -24,7 +24,7 @@ _ENTITIES = "".join(
 def read_tmx(path: Path, source_language: str, target_language: str) -> Iterator[Pair]:
     """The pairs of all units that have both languages; `en` finds `en-US` too where there is no `en`."""
     if not source_language or not target_language:
-        raise DataError(f"{path}: a TMX needs source_language and target_language in the recipe")
+        raise DataError(f"{path}: a TMX holds several languages: say which (--from and --to)")
     units = _Units(path, source_language, target_language)
     fed = 0
     with reading(path), open_bytes(path) as stream:

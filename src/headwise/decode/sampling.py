@@ -24,7 +24,7 @@ class SamplingOptions:
     samples: int = 1  # a sentence
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
+        if not 0 < self.temperature < math.inf:
             raise ConfigError(f"temperature must be above 0, not {self.temperature}; for no chance, use greedy")
         if self.top_k < 0:
             raise ConfigError(f"top_k must not be negative, not {self.top_k}")

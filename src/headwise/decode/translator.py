@@ -18,6 +18,9 @@ from headwise.devices import best_device
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder import LoadedModel, load
 
+LONGEST_WHOLE = 4096
+"""Tokens of a text that is scored or inspected, hence taken whole; what is translated is split instead."""
+
 BATCH_TOKENS = 2048
 """Padded source tokens times beam in one batch: enough to fill a processor, little enough for its memory."""
 
@@ -39,6 +42,14 @@ class TranslateOptions:
     """Draw at random instead of searching; `nbest` gives the number of samples."""
     seed: int = 0
     alignments: bool = True
+
+    def __post_init__(self) -> None:
+        if not abs(self.length_penalty) <= 10:
+            raise ConfigError(f"the length penalty must lie between -10 and 10, not at {self.length_penalty}")
+        if not 0 <= self.max_ratio <= 1000:
+            raise ConfigError(f"the length limit (max_ratio) must lie between 0 and 1000, not at {self.max_ratio}")
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError("the seed must be at least 0 and below 2^63")
 
 
 @dataclass(frozen=True)
@@ -261,9 +272,11 @@ class Translator:
         return [*([tag] if tag is not None else []), *ids, self.tokenizer.eos]
 
     def check_length(self, ids: Sequence[int]) -> None:
-        """Refuse what is longer than the positions that the model knows; only learned ones have an end."""
+        """Refuse what cannot be taken whole: attention is quadratic, and learned positions have an end."""
         if len(ids) > self._positions:
             raise DataError(f"a text of {len(ids)} tokens is too long: this model knows {self._positions} positions")
+        if len(ids) > LONGEST_WHOLE:
+            raise DataError(f"a text of {len(ids):,} tokens is too long to be taken whole (at most {LONGEST_WHOLE:,})")
 
     def direction(self, source: str | None = None, target: str | None = None) -> tuple[str, str]:
         """The direction that fits what was asked for; one that the model does not have is an error."""

@@ -1,5 +1,6 @@
 """The Transformer of 2017: an encoder reads the source, a decoder writes the target token by token."""
 
+import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -94,7 +95,7 @@ class EncoderDecoder(nn.Module):
 
 def build_encoder_decoder(config: ModelConfig, vocabulary: int, pad: int) -> EncoderDecoder:
     """Assemble and initialise the model that `config` describes."""
-    _check(config)
+    check_shape(config)
     decoder_width, encoder_width = config.width, config.encoder_width or config.width
 
     def add_and_norm(width: int) -> AddAndNorm:
@@ -162,7 +163,8 @@ def build_encoder_decoder(config: ModelConfig, vocabulary: int, pad: int) -> Enc
     return model
 
 
-def _check(config: ModelConfig) -> None:
+def check_shape(config: ModelConfig) -> None:
+    """Refuse, with a reason, what cannot be built."""
     tables: dict[str, Collection[str]] = {
         "activation": ACTIVATIONS,
         "feed_forward": FEED_FORWARDS,
@@ -177,6 +179,12 @@ def _check(config: ModelConfig) -> None:
     for key in ("width", "encoder_layers", "decoder_layers", "heads", "hidden", "max_positions"):
         if getattr(config, key) < 1:
             raise ConfigError(f"model.{key} must be at least 1")
+    for key in ("encoder_width", "key_value_heads"):
+        if getattr(config, key) < 0:
+            raise ConfigError(f"model.{key} must not be negative")
+    for key in ("rotary_base", "rotary_scaling"):
+        if not 0 < getattr(config, key) < math.inf:
+            raise ConfigError(f"model.{key} must be above 0")
     for key in ("dropout", "attention_dropout", "hidden_dropout"):
         if not 0 <= getattr(config, key) < 1:
             raise ConfigError(f"model.{key} must be at least 0 and below 1")

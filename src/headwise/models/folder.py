@@ -44,6 +44,12 @@ class Task:
     max_tokens: int = 256
     """No training source was longer."""
 
+    @property
+    def how_to_ask(self) -> str:
+        """The options that `headwise translate` needs for this model."""
+        targets = dict.fromkeys(target for _, target in self.directions)
+        return f" --to {next(iter(targets))}" if len(targets) > 1 else ""
+
 
 @dataclass(frozen=True)
 class LoadedModel:
@@ -78,7 +84,8 @@ def load(folder: str | Path, device: str | torch.device = "cpu") -> LoadedModel:
     """The model in a folder: a trained one, a checkpoint, or a run that is still going (its best so far)."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise CheckpointError(f"{folder}: no such model folder")
+        what = "is a file, not a model folder" if folder.exists() else "no such model folder"
+        raise CheckpointError(f"{folder}: {what}")
     config, tokenizer, task = load_description(folder)
     try:
         with torch.device("meta"):

@@ -35,7 +35,7 @@ def model_card(
         f"{parameters / 1e6:.1f} million parameters, {loaded.tokenizer.size:,} tokens ({recipe.text.kind}).",
         "",
         "```",
-        'headwise translate --model . "..."',
+        f'headwise translate --model .{loaded.task.how_to_ask} "..."',
         "```",
         "",
         "## Scores",

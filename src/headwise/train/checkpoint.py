@@ -5,6 +5,7 @@ A checkpoint is a folder `checkpoints/step-00000500` that appears whole or not a
 
 import dataclasses
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,10 @@ def checkpoints(run: Path) -> list[Path]:
     return sorted((run / CHECKPOINTS).glob("step-*"))
 
 
+def step_of(checkpoint: Path) -> int:
+    return int(checkpoint.name.removeprefix("step-"))
+
+
 def save_checkpoint(
     run: Path,
     progress: Progress,
@@ -65,18 +70,26 @@ def save_checkpoint(
     optimiser: torch.optim.Optimizer,
     average: MovingAverage | None,
     keep: int,
+    regular: Callable[[int], bool] = bool,
 ) -> Path:
-    """Write the checkpoint of this step, then remove those that are neither new nor the best."""
+    """Write the checkpoint of this step, then remove those that are neither new nor the best.
+
+    What is kept depends on `regular` steps alone: a checkpoint that only a Ctrl-C made goes with the next one, so
+    that a run that was stopped ends with the same checkpoints, and the same mean of them, as one that was not.
+    """
     path = step_folder(run, progress.step)
     with new_folder(path) as folder:
         save_tensors(folder / WEIGHTS, weights_of(model))
         save_tensors(folder / OPTIMISER, _optimiser_tensors(model, optimiser))
-        save_tensors(folder / RANDOM, _random_state())
+        save_tensors(folder / RANDOM, _random_state(next(model.parameters()).device))
         if average is not None:
             save_tensors(folder / AVERAGED, average.weights)
         write_json(folder / STATE, dataclasses.asdict(progress))
-    for old in checkpoints(run)[:-keep]:
-        if old != step_folder(run, progress.best_step):
+    older = checkpoints(run)[:-1]
+    regular_ones = [old for old in older if regular(step_of(old))]
+    kept = regular_ones[-(keep - 1) :] if keep > 1 else []
+    for old in older:
+        if old not in kept and old != step_folder(run, progress.best_step):
             old.rename(old.with_name(f".{old.name}.writing"))  # at once, so that half a folder is never seen
     for unfinished in path.parent.glob(".step-*.writing"):  # these, and those of a run that was killed
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -112,7 +125,7 @@ def restore_checkpoint(
         device = next(model.parameters()).device
         stored = load_tensors(path / (AVERAGED if (path / AVERAGED).exists() else WEIGHTS))
         average.weights = {name: tensor.to(device) for name, tensor in stored.items()}
-    _restore_random_state(load_tensors(path / RANDOM))
+    _restore_random_state(load_tensors(path / RANDOM), next(model.parameters()).device)
     return progress
 
 
@@ -139,14 +152,14 @@ def _restore_optimiser(
         optimiser.state[parameter][key] = tensor if stays else tensor.to(parameter.device)
 
 
-def _random_state() -> dict[str, Tensor]:
+def _random_state(device: torch.device) -> dict[str, Tensor]:
     state = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        state["cuda"] = torch.cuda.get_rng_state()
+    if device.type == "cuda":
+        state["cuda"] = torch.cuda.get_rng_state(device)
     return state
 
 
-def _restore_random_state(state: dict[str, Tensor]) -> None:
+def _restore_random_state(state: dict[str, Tensor], device: torch.device) -> None:
     torch.set_rng_state(state["cpu"])
-    if "cuda" in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state["cuda"])
+    if "cuda" in state and device.type == "cuda":
+        torch.cuda.set_rng_state(state["cuda"], device)

@@ -17,7 +17,7 @@ from headwise.data.prefetch import prefetch
 from headwise.errors import CheckpointError, TrainingError
 from headwise.storage import NewerFormatError
 from headwise.train.averages import MovingAverage, swapped
-from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint, set_aside
+from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint, set_aside, step_folder
 from headwise.train.interrupt import StopRequest
 from headwise.train.loss import TokenLoss
 from headwise.train.schedules import learning_rate
@@ -31,7 +31,7 @@ class Reporter(Protocol):
     """Where a run tells what happens."""
 
     def started(self, step: int, tokens: int) -> None: ...
-    def stepped(self, step: int, loss: float) -> None: ...
+    def stepped(self, step: int, nll: float) -> None: ...
     def trained(self, record: dict[str, float]) -> None: ...
     def validated(self, record: dict[str, float], best: bool) -> None: ...
     def note(self, text: str) -> None: ...
@@ -60,8 +60,14 @@ def fit(
     average = MovingAverage(model, config.ema) if config.ema else None
     progress = resume(run, model, optimiser, average, reporter)
     progress = dataclasses.replace(progress, finished=out_of_patience(progress, recipe))
+    if progress.step >= config.steps:
+        reporter.note(f"{progress.step:,} steps are done already: raise train.steps to train on")
     batches = prefetch(stream.batches(progress.position))
     keep = max(config.keep, config.average)
+
+    def regular(step: int) -> bool:
+        return step % config.checkpoint_every == 0 or step % config.validate_every == 0 or step == config.steps
+
     clock = time.perf_counter() - progress.seconds
     saved = progress.step
     model.train()
@@ -103,7 +109,7 @@ def fit(
             reporter.note(f"step {step}: loss {loss} and gradient norm {norm}: skipped. Its lines: {lines}")
         optimiser.zero_grad(set_to_none=True)
         progress = dataclasses.replace(progress, step=step, position=position, seconds=time.perf_counter() - clock)
-        reporter.stepped(step, loss / tokens)
+        reporter.stepped(step, nll / tokens)
         if progress.nonfinite_row >= config.max_nonfinite:
             raise TrainingError(
                 f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "
@@ -117,7 +123,7 @@ def fit(
             progress, better = validated(progress, model, average, recipe, validate, reporter)
         stopping = bool(stop)  # asked once: what comes after this is the affair of the next step
         if better or step % config.checkpoint_every == 0 or step == config.steps or progress.finished or stopping:
-            save_checkpoint(run, progress, model, optimiser, average, keep)
+            save_checkpoint(run, progress, model, optimiser, average, keep, regular)
             saved = step
         if stopping:
             break
@@ -157,6 +163,8 @@ def resume(
         for unreadable in damaged:
             with contextlib.suppress(OSError):
                 set_aside(unreadable)
+        if progress.best_step and not step_folder(run, progress.best_step).is_dir():  # lost with a damaged one
+            progress = dataclasses.replace(progress, best_step=0, best_metric=None, stale=0)
         reporter.note(f"going on from step {progress.step:,}")
         reporter.started(progress.step, progress.tokens)
         return progress

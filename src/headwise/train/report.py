@@ -59,16 +59,16 @@ class RunReporter:
         if self._bar is not None:
             self._bar.update(self._task, completed=step)
 
-    def stepped(self, step: int, loss: float) -> None:
+    def stepped(self, step: int, nll: float) -> None:
         """Move the bar: a step of a large model takes seconds, and lines of the log are many steps apart."""
         if self._bar is not None:
-            figures = self._figures or f"loss {loss:.3f}"
+            figures = self._figures or f"loss {nll:.3f}"
             self._bar.update(self._task, completed=step, figures=figures)
 
     def trained(self, record: dict[str, float]) -> None:
         speed = self._speed(record)
         self._write({"kind": "train", **record, "tokens_per_second": speed})
-        figures = f"loss {record['loss']:.3f}  lr {record['learning_rate']:.2e}  {speed:,.0f} tokens/s"
+        figures = f"loss {record['nll']:.3f}  lr {record['learning_rate']:.2e}  {speed:,.0f} tokens/s"
         if self._bar is not None:
             self._figures = figures
             self._bar.update(self._task, completed=record["step"], figures=figures)

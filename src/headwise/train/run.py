@@ -1,7 +1,8 @@
 """A whole run: recipe in, trained model out."""
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +17,11 @@ from headwise.data.prepare import directions, prepare, tag_languages
 from headwise.data.prepared import Prepared
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.devices import autocast_dtype, best_device
-from headwise.errors import ConfigError
+from headwise.errors import CheckpointError, ConfigError, DataError
 from headwise.evaluate import Scores, evaluate
 from headwise.models.build import build
-from headwise.models.folder import CONFIG, WEIGHTS, LoadedModel, Task, load_weights, save_description
+from headwise.models.encoder_decoder import check_shape
+from headwise.models.folder import WEIGHTS, LoadedModel, Task, load_weights, save_description
 from headwise.models.weights import set_weights, weights_of
 from headwise.storage import read_json, save_tensors
 from headwise.text.kinds import load_tokenizer, train_tokenizer
@@ -34,6 +36,9 @@ from headwise.train.schedules import learning_rate
 from headwise.train.translation import teacher_forcing, validator
 
 RECIPE = "recipe.json"
+SCORES = "scores.json"
+DATA_KEY = "data.json"
+"""Names the prepared data that the run began with."""
 
 BOUND = ("seed", "model", "text", "data")
 """Parts of a recipe that a run cannot change once it has begun."""
@@ -47,6 +52,8 @@ class Outcome:
     progress: Progress
     scores: dict[str, Scores]
     interrupted: bool
+    how_to_ask: str = ""
+    """What `headwise translate` needs beside the model: ` --to de` if there are several target languages."""
 
 
 def train(recipe: Recipe, say: Callable[[str], None] = print) -> Outcome:
@@ -55,7 +62,12 @@ def train(recipe: Recipe, say: Callable[[str], None] = print) -> Outcome:
     run = Path(recipe.out)
     make_folder(run)
     claim(run, recipe, say)
+    with alone(run):
+        return train_in(run, recipe, say)
 
+
+def train_in(run: Path, recipe: Recipe, say: Callable[[str], None]) -> Outcome:
+    """The run itself, in a folder that is this process's alone."""
     cache = Path(recipe.data.cache) if recipe.data.cache else run / "data"
     prepared = prepare(
         recipe.data,
@@ -66,7 +78,7 @@ def train(recipe: Recipe, say: Callable[[str], None] = print) -> Outcome:
         train_tokenizer=train_tokenizer,
         load_tokenizer=load_tokenizer,
     )
-    check_same_tokenizer(run, prepared)
+    check_same_data(run, prepared)
 
     device = best_device(recipe.train.device)
     loaded = new_model(recipe, prepared, device)
@@ -100,7 +112,7 @@ def train(recipe: Recipe, say: Callable[[str], None] = print) -> Outcome:
     if interrupted:
         return Outcome(run, progress, {}, True)
     scores = finish(run, recipe, prepared, loaded, progress, say)
-    return Outcome(run, progress, scores, False)
+    return Outcome(run, progress, scores, False, loaded.task.how_to_ask)
 
 
 def check(recipe: Recipe) -> None:
@@ -126,7 +138,16 @@ def check(recipe: Recipe) -> None:
     for key in ("beta1", "beta2", "label_smoothing", "ema"):
         if not 0 <= getattr(recipe.train, key) < 1:
             raise ConfigError(f"train.{key} must be at least 0 and below 1")
+    best_device(recipe.train.device)
+    check_shape(recipe.model)
     learning_rate(1, recipe.train, recipe.model)
+    if recipe.model.positions == "learned" and recipe.model.max_positions < recipe.data.max_tokens + 2:
+        raise ConfigError("model.max_positions must be at least data.max_tokens + 2, for <sos>, <eos> and a tag")
+    if not 0 <= recipe.seed < 2**63:
+        raise ConfigError("seed must be at least 0 and below 2^63")
+    for corpus in recipe.data.test:  # a misspelt name should not show after days of training
+        if next(iter(read_corpus(corpus, recipe.data)), None) is None:
+            raise DataError(f"the test set {(corpus.pairs or corpus.source)[0]} is empty")
     if recipe.train.select_by == "bleu" and not recipe.train.validate_bleu:
         raise ConfigError('train.select_by = "bleu" needs train.validate_bleu = true')
 
@@ -146,7 +167,11 @@ def claim(run: Path, recipe: Recipe, say: Callable[[str], None]) -> None:
         if (run / WEIGHTS).exists():
             raise ConfigError(f"{run} holds a model that was not trained here: choose another --out")
         return
-    before = to_tables(from_tables(Recipe, read_json(run / RECIPE)))
+    stored = read_json(run / RECIPE)
+    try:
+        before = to_tables(from_tables(Recipe, stored))
+    except (ConfigError, TypeError) as error:
+        raise CheckpointError(f"{run / RECIPE}: damaged: {error}") from None
     now = to_tables(recipe)
     for part in BOUND:
         changed = _differences(before[part], now[part], part)
@@ -157,7 +182,7 @@ def claim(run: Path, recipe: Recipe, say: Callable[[str], None]) -> None:
                 "or the same settings to go on"
             )
     for change in _differences(before["train"], now["train"], "train"):
-        say(f"changed since this run began: {change}")
+        say(f"changed since the last start: {change}")
 
 
 def _differences(before: object, now: object, where: str) -> list[str]:
@@ -170,13 +195,31 @@ def _differences(before: object, now: object, where: str) -> list[str]:
     return [] if before == now else [f"{where} was {before!r}, is {now!r}"]
 
 
-def check_same_tokenizer(run: Path, prepared: Prepared) -> None:
-    """The weights of a run mean nothing with another tokenizer, which changed files of data give."""
-    if (run / CONFIG).exists() and load_tokenizer(run) != prepared.tokenizer:
+def check_same_data(run: Path, prepared: Prepared) -> None:
+    """With other data the place in it means nothing, and with another tokenizer the weights do not."""
+    path, key = run / DATA_KEY, prepared.folder.name
+    if path.exists() and read_json(path) != key:
         raise ConfigError(
-            f"{run} was begun with other data: its files have changed, and the tokenizer with them; "
-            "choose another --out, or put the files back to go on"
+            f"{run} was begun with other data: its files have changed; choose another --out, "
+            "or put the files back to go on"
         )
+    write_json(path, key)
+
+
+@contextlib.contextmanager
+def alone(run: Path) -> Iterator[None]:
+    """Two processes in one output folder would remove each other's checkpoints. A killed one holds nothing."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks
+        yield
+        return
+    with (run / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigError(f"{run} is being trained by another process: choose another --out") from None
+        yield
 
 
 def new_model(recipe: Recipe, prepared: Prepared, device: torch.device) -> LoadedModel:
@@ -240,7 +283,7 @@ def finish(
     save_tensors(run / WEIGHTS, weights)
     scores = test(recipe, prepared, loaded, say)
     write_text(run / "README.md", model_card(recipe, prepared, loaded, progress, scores, source))
-    write_json(run / "scores.json", {name: score.as_dict() for name, score in scores.items()})
+    write_json(run / SCORES, {name: score.as_dict() for name, score in scores.items()})
     return scores
 
 
@@ -275,8 +318,7 @@ def test(recipe: Recipe, prepared: Prepared, loaded: LoadedModel, say: Callable[
     scores = {}
     for name, sources, targets, source, target in sets:
         say(f"translating the {name}: {len(sources):,} sentences, beam 4")
-        direction_given = (source, target) if loaded.task.tags else (None, None)
         options = TranslateOptions(beam=4, alignments=False)
-        scores[name], _ = evaluate(translator, sources, targets, *direction_given, options=options)
+        scores[name], _ = evaluate(translator, sources, targets, source, target, options=options)
         say(f"{name}:\n{scores[name]}")
     return scores

@@ -48,8 +48,7 @@ def validator(
     def bleu_of(translator: Translator, valid: ValidSet) -> float:
         sources, targets = valid.sources[: pairs or None], valid.targets[: pairs or None]
         greedy = TranslateOptions(beam=1, alignments=False)
-        direction = (valid.source_language, valid.target_language) if loaded.task.tags else (None, None)
-        results = translator.translate(sources, *direction, options=greedy)
+        results = translator.translate(sources, valid.source_language, valid.target_language, options=greedy)
         return compare([result.text for result in results], targets).bleu
 
     def validate(model: nn.Module) -> dict[str, float]:
