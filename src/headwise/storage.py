@@ -40,10 +40,10 @@ def read_json(path: Path) -> Any:
         raise CheckpointError(f"{path}: damaged, not valid JSON: {error}") from None
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
+def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write named tensors, with their digest, atomically."""
     content = {name: tensor.detach().cpu().contiguous() for name, tensor in sorted(tensors.items())}
-    header = {**(metadata or {}), "format": str(FORMAT), "digest": _digest(content)}
+    header = {"format": str(FORMAT), "digest": _digest(content)}
     with replacing(path) as temporary:
         try:
             save_file(content, temporary, metadata=header)

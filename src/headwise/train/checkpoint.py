@@ -146,10 +146,8 @@ def _restore_optimiser(
         key, _, name = key_and_name.partition("/")
         if name not in parameters:
             raise CheckpointError(f"{path}: the optimiser knows {name}, which this model does not have")
-        parameter = parameters[name]
-        # Only a fused optimiser keeps its step count beside the parameter; others keep it on the CPU.
-        stays = key == "step" and not optimiser.defaults.get("fused")
-        optimiser.state[parameter][key] = tensor if stays else tensor.to(parameter.device)
+        # A fused optimiser, which ours is, keeps its step count beside the parameter too.
+        optimiser.state[parameters[name]][key] = tensor.to(parameters[name].device)
 
 
 def _random_state(device: torch.device) -> dict[str, Tensor]:
