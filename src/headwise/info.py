@@ -10,11 +10,11 @@ from headwise import __version__
 from headwise.devices import best_device
 from headwise.errors import CheckpointError
 from headwise.evaluate import Scores
-from headwise.models.folder import load
-from headwise.models.weights import weights_of
+from headwise.models.folder import checkpoints, load
+from headwise.models.weights import parameter_count
 from headwise.presets import PRESETS
 from headwise.storage import read_json
-from headwise.train.checkpoint import checkpoints, read_progress
+from headwise.train.checkpoint import read_progress
 from headwise.train.run import SCORES
 
 
@@ -32,7 +32,7 @@ def describe_folder(folder: Path) -> dict[str, Any]:
         "hidden": model.hidden,
         "positions": model.positions,
         "norm": f"{model.norm}, {model.norm_order}",
-        "parameters": sum(tensor.numel() for tensor in weights_of(loaded.model).values()),
+        "parameters": parameter_count(loaded.model),
         "tokenizer": f"{loaded.tokenizer.kind}, {loaded.tokenizer.size} tokens",
     }
     finished = checkpoints(folder)

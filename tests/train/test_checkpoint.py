@@ -13,9 +13,10 @@ from safetensors import SafetensorError
 from headwise import storage
 from headwise.data.batches import Position
 from headwise.errors import CheckpointError
+from headwise.models.folder import checkpoints
 from headwise.storage import load_tensors, read_json
 from headwise.train.averages import MovingAverage
-from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint
+from headwise.train.checkpoint import Progress, restore_checkpoint, save_checkpoint
 from headwise.train.loop import make_optimiser
 from headwise.train.translation import teacher_forcing
 

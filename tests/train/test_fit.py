@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from headwise.errors import ConfigError, TrainingError
+from headwise.models.folder import checkpoints
 from headwise.storage import load_tensors, read_json
-from headwise.train.checkpoint import checkpoints
 from headwise.train.interrupt import StopRequest
 from headwise.train.loop import clip_gradients, make_optimiser
 from headwise.train.loss import TokenLoss

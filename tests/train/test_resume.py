@@ -14,9 +14,9 @@ from torch import nn
 from headwise.config import Recipe
 from headwise.data.batches import Batch
 from headwise.errors import ConfigError
+from headwise.models.folder import checkpoints, step_folder
 from headwise.storage import load_tensors, read_json
 from headwise.train import run as run_module
-from headwise.train.checkpoint import checkpoints, step_folder
 from headwise.train.loop import Objective
 from headwise.train.loss import TokenLoss
 from headwise.train.report import read_log

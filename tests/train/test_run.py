@@ -12,11 +12,10 @@ import torch
 import headwise
 from headwise.config import Recipe, from_tables
 from headwise.errors import ConfigError
-from headwise.models.folder import load_weights
+from headwise.models.folder import checkpoints, load_weights, step_folder
 from headwise.storage import load_tensors, read_json
 from headwise.train import run as run_module
 from headwise.train.averages import mean_weights
-from headwise.train.checkpoint import checkpoints, step_folder
 from headwise.train.curves import draw_curves
 from headwise.train.report import read_log
 from headwise.train.run import Outcome, train

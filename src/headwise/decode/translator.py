@@ -1,7 +1,7 @@
 """Text in, text out: the whole way from sentences to translations, batched and in the order of the input."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -117,7 +117,10 @@ class Translator:
         done: dict[tuple[int, int], list[Translation]] = {}
         forced = self.tokenizer.encode(prefix) if prefix else []
         generator = torch.Generator().manual_seed(options.seed)
-        for batch in self._batches(queue, parts, options):
+        width = options.nbest if options.sampling else max(options.beam, options.nbest)
+        lengths = [len(parts[row][place].source) * width for row, place in queue]
+        for numbers in _by_budget(range(len(queue)), lengths):
+            batch = [queue[number] for number in numbers]
             sources = [parts[row][place].source for row, place in batch]
             prefixes = [forced if place == 0 else [] for _, place in batch]
             done.update(zip(batch, self._search(sources, prefixes, options, generator), strict=True))
@@ -297,21 +300,6 @@ class Translator:
         language = self.direction(source, target)[1]
         return self.tokenizer.tag(language) if self.loaded.task.tags else None
 
-    def _batches(
-        self, queue: list[tuple[int, int]], parts: list[list[_Part]], options: TranslateOptions
-    ) -> list[list[tuple[int, int]]]:
-        """Neighbours in the queue, as many as fit the token budget."""
-        width = options.nbest if options.sampling else max(options.beam, options.nbest)
-        batches: list[list[tuple[int, int]]] = []
-        longest = 0
-        for row, place in queue:
-            length = len(parts[row][place].source)
-            if not batches or longest * (len(batches[-1]) + 1) * width > max(BATCH_TOKENS, longest * width):
-                batches.append([])
-                longest = length
-            batches[-1].append((row, place))
-        return batches
-
     def _join(self, parts: list[_Part], found: list[list[Translation]]) -> Translation:
         """One result a text, whatever the number of its parts."""
         if not parts:
@@ -343,7 +331,7 @@ class Translator:
         return torch.tensor(padded, dtype=torch.long, device=self.device)
 
 
-def _by_budget(order: list[int], lengths: list[int]) -> Iterator[list[int]]:
+def _by_budget(order: Iterable[int], lengths: list[int]) -> Iterator[list[int]]:
     """Neighbours in `order`, as many as fit the token budget when padded to the longest."""
     rows: list[int] = []
     longest = 0

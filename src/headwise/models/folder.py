@@ -29,6 +29,8 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 AVERAGED = "average.safetensors"
 CHECKPOINTS = "checkpoints"
+STATE = "state.json"
+"""In a checkpoint: where the run stood."""
 
 
 @dataclass(frozen=True)
@@ -115,21 +117,30 @@ def load_description(folder: Path) -> tuple[ModelConfig, Tokenizer, Task]:
     return config, tokenizer, task
 
 
+def step_folder(run: Path, step: int) -> Path:
+    return run / CHECKPOINTS / f"step-{step:08d}"
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """The finished checkpoints of a run, oldest first."""
+    return sorted((run / CHECKPOINTS).glob("step-*"))
+
+
 def load_weights(folder: Path) -> Weights:
     """The weights that a model folder, a checkpoint or a run's folder would translate with."""
     if (folder / WEIGHTS).exists() or not (folder / CHECKPOINTS).is_dir():
-        if (folder / "state.json").exists():
+        if (folder / STATE).exists():
             check_folder(folder)
         averaged = folder / AVERAGED
         return load_tensors(averaged if averaged.exists() else folder / WEIGHTS)
-    finished = sorted((folder / CHECKPOINTS).glob("step-*"))
+    finished = checkpoints(folder)
     if not finished:
         raise CheckpointError(f"{folder}: training has saved no checkpoint yet")
-    state = read_json(finished[-1] / "state.json")
+    state = read_json(finished[-1] / STATE)
     best_step = state.get("best_step") if isinstance(state, dict) else None
     if not isinstance(best_step, int):
-        raise CheckpointError(f"{finished[-1] / 'state.json'}: damaged: it names no best step")
-    best = folder / CHECKPOINTS / f"step-{best_step:08d}"
+        raise CheckpointError(f"{finished[-1] / STATE}: damaged: it names no best step")
+    best = step_folder(folder, best_step)
     return load_weights(best if best.is_dir() else finished[-1])
 
 

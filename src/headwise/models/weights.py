@@ -15,6 +15,10 @@ def weights_of(model: nn.Module) -> Weights:
     return dict(model.named_parameters())
 
 
+def parameter_count(model: nn.Module) -> int:
+    return sum(tensor.numel() for tensor in weights_of(model).values())
+
+
 def set_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
     """Copy the weights into the model; a name too many or too few or another shape is an error."""
     own = weights_of(model)

@@ -9,7 +9,7 @@ from headwise.config import Recipe
 from headwise.data.prepared import Prepared
 from headwise.evaluate import Scores
 from headwise.models.folder import LoadedModel
-from headwise.models.weights import weights_of
+from headwise.models.weights import parameter_count
 from headwise.train.checkpoint import Progress
 
 
@@ -24,7 +24,7 @@ def model_card(
     """Markdown. `source` says which weights these are (the best checkpoint, a mean of several)."""
     model, train = recipe.model, recipe.train
     directions = ", ".join(f"{s or '?'} to {t or '?'}" for s, t in loaded.task.directions)
-    parameters = sum(tensor.numel() for tensor in weights_of(loaded.model).values())
+    parameters = parameter_count(loaded.model)
     read = sum(report.read for report in prepared.reports)
     kept = sum(report.kept for report in prepared.reports)
     lines = [

@@ -17,14 +17,24 @@ from headwise.atomic import write_json
 from headwise.config import from_tables
 from headwise.data.batches import Position
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.folder import AVERAGED, CHECKPOINTS, WEIGHTS
+from headwise.models.folder import AVERAGED, STATE, WEIGHTS, checkpoints, step_folder
 from headwise.models.weights import set_weights, weights_of
 from headwise.storage import check_folder, load_tensors, new_folder, read_json, save_tensors
 from headwise.train.averages import MovingAverage
 
+__all__ = [
+    "Progress",
+    "checkpoints",
+    "read_progress",
+    "restore_checkpoint",
+    "save_checkpoint",
+    "set_aside",
+    "step_folder",
+    "step_of",
+]
+
 OPTIMISER = "optimiser.safetensors"
 RANDOM = "random.safetensors"
-STATE = "state.json"
 
 
 @dataclass(frozen=True)
@@ -48,15 +58,6 @@ class Progress:
     interval_nll: float = 0.0
     interval_tokens: int = 0
     finished: bool = False
-
-
-def step_folder(run: Path, step: int) -> Path:
-    return run / CHECKPOINTS / f"step-{step:08d}"
-
-
-def checkpoints(run: Path) -> list[Path]:
-    """The finished checkpoints of a run, oldest first."""
-    return sorted((run / CHECKPOINTS).glob("step-*"))
 
 
 def step_of(checkpoint: Path) -> int:

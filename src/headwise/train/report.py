@@ -71,7 +71,7 @@ class RunReporter:
         figures = f"loss {record['nll']:.3f}  lr {record['learning_rate']:.2e}  {speed:,.0f} tokens/s"
         if self._bar is not None:
             self._figures = figures
-            self._bar.update(self._task, completed=record["step"], figures=figures)
+            self.stepped(int(record["step"]), record["nll"])
         else:
             left = (self._steps - record["step"]) * record["seconds"] / record["step"]
             self._line(f"step {record['step']:,}/{self._steps:,}  {figures}  left {_duration(left)}")

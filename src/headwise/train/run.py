@@ -21,13 +21,13 @@ from headwise.errors import CheckpointError, ConfigError, DataError
 from headwise.evaluate import Scores, evaluate
 from headwise.models.build import build
 from headwise.models.encoder_decoder import check_shape
-from headwise.models.folder import WEIGHTS, LoadedModel, Task, load_weights, save_description
-from headwise.models.weights import set_weights, weights_of
+from headwise.models.folder import WEIGHTS, LoadedModel, Task, checkpoints, load_weights, save_description, step_folder
+from headwise.models.weights import parameter_count, set_weights
 from headwise.storage import read_json, save_tensors
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.train.averages import mean_weights
 from headwise.train.card import model_card
-from headwise.train.checkpoint import Progress, checkpoints, step_folder
+from headwise.train.checkpoint import Progress
 from headwise.train.curves import draw_curves
 from headwise.train.interrupt import StopRequest
 from headwise.train.loop import fit
@@ -252,7 +252,7 @@ def batch_stream(recipe: Recipe, prepared: Prepared) -> BatchStream:
 
 
 def describe(loaded: LoadedModel, prepared: Prepared, device: torch.device) -> str:
-    parameters = sum(tensor.numel() for tensor in weights_of(loaded.model).values())
+    parameters = parameter_count(loaded.model)
     pairs = sum(len(train.corpus) for train in prepared.train)
     return (
         f"{parameters / 1e6:.1f} million parameters, {loaded.tokenizer.size:,} tokens, {pairs:,} training pairs, "
