@@ -20,10 +20,34 @@ from headwise.errors import ConfigError
 
 
 @dataclass(frozen=True)
+class RotaryScaling:
+    """How rotary positions reach beyond the length they were trained on; the kinds are those of nn/rotary.py."""
+
+    kind: str = "none"
+    factor: float = 1.0
+    original_positions: int = 0
+    """The length before it was stretched; 0: `max_positions`."""
+    low_frequency: float = 1.0
+    high_frequency: float = 4.0
+    """llama3: wavelengths between original_positions over these are blended."""
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    """yarn: rotations over the original length between which frequencies are blended."""
+    attention_factor: float = 0.0
+    """yarn, longrope: what the queries and keys are scaled by; 0: by the method's own formula."""
+    truncate: bool = True
+    """yarn: whether the ends of the blend are whole dimensions."""
+    short_factors: tuple[float, ...] = ()
+    long_factors: tuple[float, ...] = ()
+    """longrope: a divisor a frequency, up to the original length and beyond it."""
+
+
+@dataclass(frozen=True)
 class ModelConfig:
     """The shape of a model. A recipe's `model.preset` lays other values under these (see presets.py)."""
 
     family: str = "encoder_decoder"
+    """encoder_decoder, causal_lm, masked_lm or vision."""
     preset: str = "base"
     width: int = 512
     """d_model of the decoder, and of the encoder unless `encoder_width` says otherwise."""
@@ -31,23 +55,72 @@ class ModelConfig:
     """0: `width`."""
     encoder_layers: int = 6
     decoder_layers: int = 6
+    """A family with one stack uses the one of its name: masked_lm and vision the encoder's, causal_lm the decoder's."""
+    shared_layers: int = 0
+    """Layers that have weights of their own, used in turn for neighbouring layers (ALBERT: 1); 0: all have."""
     heads: int = 8
     key_value_heads: int = 0
     """Fewer than `heads` for grouped attention; 0: as many as `heads`."""
+    head_width: int = 0
+    """0: width over heads."""
+    attention_scale: float = 0.0
+    """What scores are multiplied by; 0: one over the square root of the head width."""
+    window: int = 0
+    """How many positions a causal self-attention looks back, itself included; 0: all."""
     hidden: int = 2048
     """Inner width of the feed-forward."""
+    encoder_hidden: int = 0
+    """0: `hidden`."""
+    encoder_heads: int = 0
+    """0: `heads`."""
     activation: str = "relu"
     feed_forward: str = "plain"
     norm: str = "layer"
     norm_order: str = "post"
+    """post, pre; parallel: attention and feed-forward read the same input; parallel_shared: through one norm."""
+    norm_epsilon: float = 0.0
+    """0: the usual one of the kind of norm."""
     positions: str = "sinusoidal"
     max_positions: int = 1024
     """How many positions a learned encoding has; the other kinds have no limit."""
+    position_offset: int = 0
+    """The first position's place in the table of a learned or sinusoidal encoding."""
+    relative_buckets: int = 32
+    relative_distance: int = 128
+    """Relative positions: how many distances are told apart, and from which one on they are alike."""
     rotary_base: float = 10000.0
-    rotary_scaling: float = 1.0
+    rotary_width: int = 0
+    """How much of each head is turned; 0: all of it."""
+    rotary_scaling: RotaryScaling = field(default_factory=RotaryScaling)
+    embedding_width: int = 0
+    """Of a factorised embedding, projected to `width` (ALBERT); 0: `width`, and no projection."""
+    embedding_scale: bool = True
+    """Whether embeddings are multiplied by the square root of the width."""
+    embedding_norm: bool = False
+    segments: int = 0
+    """Kinds of segment embeddings (BERT: sentence A and B)."""
+    task_types: int = 0
+    """Kinds of task embeddings (ERNIE)."""
     tie: Literal["all", "decoder", "none"] = "all"
     """all: source, target and output share a matrix; decoder: target and output do; none: three matrices."""
     bias: bool = True
+    attention_bias: bool | None = None
+    """Not given: as `bias`."""
+    output_bias: bool = False
+    output_scale: float = 1.0
+    """What hidden states are multiplied by before the output projection."""
+    language_head: bool = True
+    """Whether the model of one stack predicts tokens; without it, it only represents them."""
+    next_sentence: bool = False
+    """Whether an encoder also tells if its second segment follows the first (BERT's second task)."""
+    pooler: str = ""
+    """A layer over the first position, by its activation: "tanh" in BERT; empty: none."""
+    classes: int = 0
+    """Above 0: a classifier over the pooled sequence; 1 for a regression."""
+    pooling: Literal["first", "last", "mean"] = "first"
+    image_size: int = 224
+    patch_size: int = 16
+    channels: int = 3
     dropout: float = 0.1
     """On the embeddings and on each sublayer's output, where the paper has it."""
     attention_dropout: float = 0.0
@@ -60,7 +133,10 @@ class TextConfig:
     """The tokenizer, trained with the model."""
 
     kind: str = "unigram"
-    """unigram or bpe (SentencePiece with byte fallback), words, characters, bytes."""
+    """unigram or bpe (SentencePiece with byte fallback), wordpiece (BERT's), byte_bpe (GPT-2's), words, characters,
+    bytes."""
+    lossless: bool = False
+    """Characters and bytes: keep line ends and runs of spaces, as language models want them (byte_bpe always does)."""
     vocabulary: int = 0
     """0: chosen from the size of the corpus."""
     sampling: float = 0.0
@@ -75,8 +151,15 @@ class TextConfig:
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """One corpus: `pairs` (TSV, TMX, JSON lines) or a `source` and a `target` text file, line by line."""
+    """One corpus: `pairs` (TSV, TMX, JSON lines) or a `source` and a `target` text file, line by line;
+    for the other tasks `text`, `labelled` or `images`."""
 
+    text: tuple[str, ...] = ()
+    """Plain text, for language models; an empty line ends a document."""
+    labelled: tuple[str, ...] = ()
+    """TSV, CSV or JSON lines with a column of labels (see the classify table)."""
+    images: tuple[str, ...] = ()
+    """A folder of images (a subfolder a class), an .npz of arrays, IDX files."""
     pairs: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
@@ -150,8 +233,10 @@ class TrainConfig:
     validate_pairs: int = 1000
     """Pairs of the validation set that are used, from its start; 0: all."""
     validate_bleu: bool = True
-    select_by: Literal["loss", "bleu"] = "loss"
-    """What makes a validation the best one."""
+    select_by: str = "loss"
+    """The metric that makes a validation the best one: loss (lowest), or bleu, accuracy ... (highest)."""
+    compile: bool = False
+    """Compile the model (torch.compile): worth its start-up of up to a minute on a GPU in long runs."""
     checkpoint_every: int = 500
     keep: int = 3
     """Newest checkpoints kept beside the best one."""
@@ -168,14 +253,88 @@ class TrainConfig:
 
 
 @dataclass(frozen=True)
+class LanguageConfig:
+    """Language-model pre-training."""
+
+    block: int = 256
+    """Tokens of a training row: documents are packed one after the other and cut to this."""
+    mask: float = 0.15
+    """masked_lm: share of the tokens that are to be predicted (80 % masked, 10 % random, 10 % as they are)."""
+    whole_words: bool = False
+    """masked_lm: mask all pieces of a word together."""
+    next_sentence: bool = False
+    """masked_lm: also tell whether the second half of a row follows the first (BERT's second task)."""
+
+
+@dataclass(frozen=True)
+class ClassifyConfig:
+    """Sentences or pairs of sentences with labels."""
+
+    text: str = "sentence"
+    """Column of the sentence: its name in the header, or its number from 0 where there is none."""
+    pair: str = ""
+    """Column of the second sentence, if there is one."""
+    label: str = "label"
+    header: bool = True
+    regression: bool = False
+    """The labels are numbers to be predicted."""
+    metrics: tuple[str, ...] = ()
+    """Of the table in metrics.py; empty: accuracy, or Pearson and Spearman for a regression."""
+    batch: int = 0
+    """Examples of a batch, whatever their lengths; 0: as many of like lengths as fit train.batch_tokens."""
+    language_model: float = 0.0
+    """Weight of the language-model loss beside the task's, as in the GPT paper (0.5 there)."""
+
+
+@dataclass(frozen=True)
+class ImageConfig:
+    """What is done to training images, on the device that trains. 0 or false turns a step off."""
+
+    crop: int = 4
+    """Pixels of padding from which a random crop is taken."""
+    flip: bool = True
+    random_augment: int = 0
+    """Operations a picture is changed by, drawn at random."""
+    magnitude: float = 9.0
+    """Their strength, from 0 to 30."""
+    erase: float = 0.0
+    """Probability that a rectangle is erased."""
+    mixup: float = 0.0
+    cutmix: float = 0.0
+    """Alpha of the Beta distribution that mixes two pictures; with both, each batch takes one of them."""
+
+
+@dataclass(frozen=True)
+class TuneConfig:
+    """How the weights of `init` are changed."""
+
+    freeze: tuple[str, ...] = ()
+    """Beginnings of weight names that stay as they are, such as embedding or encoder.layers.0."""
+    layer_decay: float = 1.0
+    """Each layer below the top learns at this times the rate of the one above it."""
+    lora_rank: int = 0
+    """Above 0: the matrices of attention and feed-forward stay, and low-rank changes to them are learned."""
+    lora_alpha: float = 16.0
+    lora_dropout: float = 0.0
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A whole run."""
 
+    task: str = "translation"
+    """translation, causal_lm, masked_lm, classify or images."""
     seed: int = 1
     out: str = ""
+    init: str = ""
+    """Model folder, ours or Hugging Face's, whose weights, shape and tokenizer the run starts from."""
     model: ModelConfig = field(default_factory=ModelConfig)
     text: TextConfig = field(default_factory=TextConfig)
     data: DataConfig = field(default_factory=DataConfig)
+    language: LanguageConfig = field(default_factory=LanguageConfig)
+    classify: ClassifyConfig = field(default_factory=ClassifyConfig)
+    images: ImageConfig = field(default_factory=ImageConfig)
+    tune: TuneConfig = field(default_factory=TuneConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
 
 

@@ -59,24 +59,31 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 
-DEFAULT = "small"
+DEFAULTS = {"translation": "small", "causal_lm": "gpt", "masked_lm": "bert", "classify": "bert", "images": "vit"}
+"""By task, the preset of a recipe that names none."""
+DEFAULT = DEFAULTS["translation"]
 
 
 def preset_config(name: str) -> ModelConfig:
     """The model of a preset, as it stands."""
-    return from_tables(ModelConfig, _model_tables({"preset": name}), "model.")
+    return from_tables(ModelConfig, _model_tables({"preset": name}, ""), "model.")
 
 
 def resolve(tables: dict[str, Any]) -> Recipe:
-    """The whole recipe: what the tables say, over the preset, over the defaults."""
+    """The whole recipe: what the tables say, over the preset, over the defaults.
+
+    With `init` the shape is that of the model there, which train/start.py reads: no preset lies under it.
+    """
     model = tables.get("model", {})
     if not isinstance(model, dict):
         raise ConfigError("model must be a table")
-    return from_tables(Recipe, {**tables, "model": _model_tables(model)})
+    if not tables.get("init"):
+        model = _model_tables(model, str(tables.get("task", "translation")))
+    return from_tables(Recipe, {**tables, "model": model})
 
 
-def _model_tables(model: dict[str, Any]) -> dict[str, Any]:
-    name = model.get("preset", DEFAULT)
+def _model_tables(model: dict[str, Any], task: str) -> dict[str, Any]:
+    name = model.get("preset", DEFAULTS.get(task, DEFAULT))
     if not isinstance(name, str) or name not in PRESETS:
         raise ConfigError(f"unknown preset {name!r}; there are: {', '.join(PRESETS)}")
     return {"preset": name, **PRESETS[name], **model}

@@ -16,11 +16,11 @@ from headwise.data.batches import Batch
 from headwise.errors import ConfigError
 from headwise.models.folder import checkpoints, step_folder
 from headwise.storage import load_tensors, read_json
-from headwise.train import run as run_module
+from headwise.train import translation as translation_module
 from headwise.train.loop import Objective
 from headwise.train.loss import TokenLoss
 from headwise.train.report import read_log
-from headwise.train.run import train
+from headwise.train.run import alone, train
 from headwise.train.translation import teacher_forcing
 
 from .small_runs import FILES, run_recipe, same_tensors, silent
@@ -46,7 +46,7 @@ def crash(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
         raise PowerCutError
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_module, "teacher_forcing", disturbed(8 * recipe.train.accumulate, fail))
+        patch.setattr(translation_module, "teacher_forcing", disturbed(8 * recipe.train.accumulate, fail))
         with pytest.raises(PowerCutError):
             train(recipe, silent)
     assert checkpoints(Path(recipe.out))[-1] == step_folder(Path(recipe.out), 6)
@@ -56,7 +56,7 @@ def press_ctrl_c(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
     """In step 7, between two lines of the log."""
     with monkeypatch.context() as patch:
         ask = disturbed(7 * recipe.train.accumulate, lambda: os.kill(os.getpid(), signal.SIGINT))
-        patch.setattr(run_module, "teacher_forcing", ask)
+        patch.setattr(translation_module, "teacher_forcing", ask)
         outcome = train(recipe, silent)
     assert outcome.interrupted
     assert outcome.progress.step == 7
@@ -144,7 +144,7 @@ def test_changed_data_is_refused(tmp_path: Path, corpus: Path) -> None:
 def test_a_folder_is_trained_by_one_process_at_a_time(tmp_path: Path, corpus: Path) -> None:
     recipe = run_recipe(corpus, tmp_path / "run", {"text.kind": "bytes", "train.steps": 1})
     (tmp_path / "run").mkdir()
-    with run_module.alone(tmp_path / "run"), pytest.raises(ConfigError, match="another process"):
+    with alone(tmp_path / "run"), pytest.raises(ConfigError, match="another process"):
         train(recipe, silent)
     assert train(recipe, silent).progress.step == 1
 

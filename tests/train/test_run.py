@@ -14,7 +14,7 @@ from headwise.config import Recipe, from_tables
 from headwise.errors import ConfigError
 from headwise.models.folder import checkpoints, load_weights, step_folder
 from headwise.storage import load_tensors, read_json
-from headwise.train import run as run_module
+from headwise.train import translation as translation_module
 from headwise.train.averages import mean_weights
 from headwise.train.curves import draw_curves
 from headwise.train.report import read_log
@@ -123,7 +123,7 @@ def test_the_final_weights_are_those_of_the_best_validation(
 ) -> None:
     """The averaged ones, since they were what was validated."""
     losses = {2: [1.0, 2.0], 4: [2.0, 1.0]}[best]
-    monkeypatch.setattr(run_module, "validator", lambda *_: scripted(losses))
+    monkeypatch.setattr(translation_module, "validator", lambda *_: scripted(losses))
     outcome = train(run_recipe(corpus, tmp_path, QUICK), silent)
     assert outcome.progress.best_step == best
     validated = load_tensors(step_folder(tmp_path, best) / "average.safetensors")

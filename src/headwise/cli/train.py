@@ -8,7 +8,7 @@ from typing import Any
 from headwise.cli.options import add_command, add_languages, positive
 from headwise.config import override, parse_setting, read_recipe
 from headwise.errors import ConfigError
-from headwise.presets import DEFAULT, PRESETS, resolve
+from headwise.presets import DEFAULTS, PRESETS
 
 
 def add_train(commands: Any) -> None:
@@ -16,23 +16,39 @@ def add_train(commands: Any) -> None:
         commands,
         "train",
         run_train,
-        "Train a translator from sentence pairs; on a folder that was begun, go on exactly where it stopped.",
+        "Train a model: a translator from sentence pairs, a language model from text, a classifier from examples. "
+        "On a folder that was begun, go on exactly where it stopped.",
         """
 headwise train --pairs memory.tmx --from en --to de --out my-model
 headwise train --source train.en.xz --target train.de.xz --from en --to de --out my-model --preset base
+headwise train --init opus-mt-en-de --pairs memory.tmx --from en --to de --out my-model
+headwise train --task causal_lm --text books.txt.xz --out my-language-model
+headwise train --init my-encoder --labelled reviews.tsv --out my-classifier
 headwise train recipes/multi30k_en_de.toml --set data.folder=/data/multi30k --set train.steps=2000 --out runs/m30k
 """,
     )
     command.add_argument("recipe", nargs="?", metavar="RECIPE.toml", help="a recipe; options below override it")
+    command.add_argument(
+        "--task",
+        choices=list(DEFAULTS),
+        help="what to train (default: what the data are for; causal_lm for --text)",
+    )
+    command.add_argument("--init", metavar="DIR", help="a model folder, ours or Hugging Face's, to start from")
     command.add_argument("--pairs", nargs="+", metavar="FILE", help="TMX, TSV or JSON lines, also .gz .xz .bz2 .zst")
     command.add_argument("--source", nargs="+", metavar="F", help="source text, a sentence a line")
     command.add_argument("--target", nargs="+", metavar="F", help="target text, line by line its translation")
+    command.add_argument("--text", nargs="+", metavar="F", help="plain text, for a language model")
+    command.add_argument("--labelled", nargs="+", metavar="FILE", help="TSV, CSV or JSON lines with labels")
+    command.add_argument("--images", nargs="+", metavar="DIR", help="a folder with a subfolder a class, .npz or IDX")
     command.add_argument("--valid-pairs", nargs="+", metavar="FILE", help="validation pairs (default: held out)")
     command.add_argument("--valid-source", nargs="+", metavar="F")
     command.add_argument("--valid-target", nargs="+", metavar="F")
+    command.add_argument("--valid-text", nargs="+", metavar="F")
+    command.add_argument("--valid-labelled", nargs="+", metavar="FILE")
+    command.add_argument("--valid-images", nargs="+", metavar="DIR")
     add_languages(command)
     command.add_argument("--out", metavar="DIR", help="output folder; an existing run there is resumed")
-    command.add_argument("--preset", choices=list(PRESETS), help=f"model shape (default: {DEFAULT})")
+    command.add_argument("--preset", choices=list(PRESETS), help=f"model shape (default by task: {_defaults()})")
     command.add_argument("--steps", type=positive, metavar="N", help="training steps (default: 10,000)")
     command.add_argument("--batch-tokens", type=positive, metavar="N", help="padded tokens in a batch (default: 4,096)")
     command.add_argument("--vocabulary", type=positive, metavar="N", help="tokens (default: by corpus size)")
@@ -52,23 +68,29 @@ headwise train recipes/multi30k_en_de.toml --set data.folder=/data/multi30k --se
 
 
 def run_train(args: argparse.Namespace) -> int:
+    from headwise.train.card import how_to_use
     from headwise.train.run import train
+    from headwise.train.start import recipe_from
 
-    outcome = train(resolve(train_tables(args)), say=lambda text: print(text, file=sys.stderr, flush=True))
+    recipe = recipe_from(train_tables(args))
+    outcome = train(recipe, say=lambda text: print(text, file=sys.stderr, flush=True))
     if outcome.interrupted:
         print(
             f"stopped at step {outcome.progress.step:,}, all saved; the same command goes on from there",
             file=sys.stderr,
         )
         return 130
-    print(f'done: headwise translate --model {outcome.folder}{outcome.how_to_ask} "..."', file=sys.stderr)
+    print(f"done: {how_to_use(recipe.task, str(outcome.folder), outcome.how_to_ask)}", file=sys.stderr)
     return 0
 
 
 def train_tables(args: argparse.Namespace) -> dict[str, Any]:
     """The tables of the recipe with the options laid over them."""
     tables = read_recipe(Path(args.recipe)) if args.recipe else {}
+    corpora, valid = corpus_tables(args, ""), corpus_tables(args, "valid_")
     options: dict[str, Any] = {
+        "task": args.task or (None if "task" in tables else task_of(corpora)),
+        "init": args.init,
         "out": args.out,
         "seed": args.seed,
         "model.preset": args.preset,
@@ -76,8 +98,8 @@ def train_tables(args: argparse.Namespace) -> dict[str, Any]:
         "data.source_language": args.source_language,
         "data.target_language": args.target_language,
         "data.both_directions": args.both_directions,
-        "data.train": corpus_table(args.pairs, args.source, args.target, ""),
-        "data.valid": corpus_table(args.valid_pairs, args.valid_source, args.valid_target, "valid-"),
+        "data.train": corpora or None,
+        "data.valid": valid or None,
         "train.steps": args.steps,
         "train.batch_tokens": args.batch_tokens,
         "train.device": args.device,
@@ -87,18 +109,37 @@ def train_tables(args: argparse.Namespace) -> dict[str, Any]:
     tables = override(tables, given | dict(map(parse_setting, args.settings)))
     data = tables.get("data", {})
     if not isinstance(data, dict) or not data.get("train"):
-        raise ConfigError("no training data: give --pairs FILE, or --source F and --target F, or a recipe")
+        raise ConfigError(
+            "no training data: give --pairs FILE, or --source F and --target F, or --text, --labelled or --images, "
+            "or a recipe"
+        )
     return tables
 
 
-def corpus_table(
-    pairs: list[str] | None, source: list[str] | None, target: list[str] | None, prefix: str
-) -> list[dict[str, Any]] | None:
+KINDS = {
+    "pairs": "translation",
+    "source": "translation",
+    "text": "causal_lm",
+    "labelled": "classify",
+    "images": "images",
+}
+"""What each option of data is for, unless --task says otherwise."""
+
+
+def task_of(corpora: list[dict[str, Any]]) -> str | None:
+    return next((KINDS[kind] for corpus in corpora for kind in corpus if kind in KINDS), None)
+
+
+def corpus_tables(args: argparse.Namespace, prefix: str) -> list[dict[str, Any]]:
+    """The corpora that the options name; `prefix`: `valid_` for those of validation."""
+    source, target = getattr(args, f"{prefix}source"), getattr(args, f"{prefix}target")
     if bool(source) != bool(target):
-        raise ConfigError(f"--{prefix}source and --{prefix}target belong together")
-    corpora: list[dict[str, Any]] = []
-    if pairs:
-        corpora.append({"pairs": pairs})
-    if source:
-        corpora.append({"source": source, "target": target})
-    return corpora or None
+        dashed = prefix.replace("_", "-")
+        raise ConfigError(f"--{dashed}source and --{dashed}target belong together")
+    kinds = ("pairs", "text", "labelled", "images")
+    corpora = [{kind: files} for kind in kinds if (files := getattr(args, prefix + kind))]
+    return [*corpora, {"source": source, "target": target}] if source else corpora
+
+
+def _defaults() -> str:
+    return ", ".join(f"{task} {preset}" for task, preset in DEFAULTS.items())

@@ -1,14 +1,10 @@
 """From the data table of a recipe to encoded corpora: read and clean once, train the tokenizer, encode.
 
 The result is kept in a folder named after a fingerprint of everything it depends on, so a second start, a
-resumed run or another run on the same data opens it at once. It is built under another name and renamed when
-complete: a folder that has the name is whole.
+resumed run or another run on the same data opens it at once.
 """
 
 import json
-import os
-import shutil
-import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,16 +14,14 @@ from headwise.data.build import MANIFEST, MANIFEST_KEYS, build
 from headwise.data.encoded import VERSION, EncodedCorpus
 from headwise.data.fingerprint import fingerprint, hash_files
 from headwise.data.formats import corpus_languages, corpus_paths
+from headwise.data.kept import kept
 from headwise.data.prepared import Prepared, SourceFile, TrainCorpus, ValidSet
 from headwise.data.report import CleaningReport
-from headwise.errors import CheckpointError, ConfigError, DataError
+from headwise.errors import ConfigError, DataError
 from headwise.text.tokenizer import Tokenizer
 
 TrainTokenizer = Callable[[TextConfig, Iterable[str], Sequence[str]], Tokenizer]
 """Settings, all sentences (the same at each iteration), and the target languages that need a tag."""
-
-_ABANDONED = 24 * 3600.0
-"""Seconds after which an unfinished folder that nobody writes to belongs to a run that was killed."""
 
 _WHILE_TRAINING = ("sampling", "candidates")
 """Settings of the text table that change neither the tokenizer nor what it encodes here."""
@@ -56,32 +50,17 @@ def prepare(
     folder.mkdir(parents=True, exist_ok=True)
     hashes = hash_files([path for path, *_ in _files(data)], folder, say)
     key = _key(data, text, seed, hashes, tokenizer)
-    home = folder / key
-    if home.exists():
-        try:
-            prepared = _open(home, key, data, hashes, tokenizer or load_tokenizer(home / "tokenizer"))
-        except (DataError, CheckpointError) as error:
-            say(f"preparing the data again: {error}")
-            shutil.rmtree(home)
-        else:
-            say(f"using the prepared data in {home}")
-            return prepared
-    _remove_abandoned(folder)
-    partial = folder / f"{key}.partial-{os.getpid()}"
-    try:
-        shutil.rmtree(partial, ignore_errors=True)  # in a container, a killed run may have had the same number
-        partial.mkdir()
 
+    def fill(home: Path) -> None:
         def make(sentences: Iterable[str]) -> Tokenizer:
             return train_tokenizer(text, sentences, tags)
 
-        tokenizer = build(data, partial, key, seed, say, tokenizer, make)
-        _publish(partial, home)
-    except OSError as error:
-        raise DataError(f"{folder}: cannot write the prepared data: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return _open(home, key, data, hashes, tokenizer)
+        build(data, home, key, seed, say, tokenizer, make)
+
+    def open_folder(home: Path) -> Prepared:
+        return _open(home, key, data, hashes, tokenizer or load_tokenizer(home / "tokenizer"))
+
+    return kept(folder, key, say, fill, open_folder)
 
 
 def directions(data: DataConfig) -> list[tuple[str, str]]:
@@ -145,15 +124,6 @@ def _key(data: DataConfig, text: TextConfig, seed: int, hashes: dict[Path, str],
     )
 
 
-def _publish(partial: Path, home: Path) -> None:
-    """Give a complete folder its name - unless another run was as fast, with the same result."""
-    try:
-        partial.rename(home)
-    except OSError:
-        if not (home / MANIFEST).exists():
-            raise
-
-
 def _open(home: Path, key: str, data: DataConfig, hashes: dict[Path, str], tokenizer: Tokenizer) -> Prepared:
     try:
         manifest: dict[str, Any] = json.loads((home / MANIFEST).read_text(encoding="utf-8"))
@@ -199,10 +169,3 @@ def _open_valid(folder: Path, key: str, source_language: str, target_language: s
         raise DataError(f"{folder}: {len(pairs)} texts for {len(corpus)} encoded pairs")
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     return ValidSet(corpus, sources, targets, source_language, target_language)
-
-
-def _remove_abandoned(folder: Path) -> None:
-    for partial in folder.glob("*.partial-*"):
-        newest = max((path.stat().st_mtime for path in [partial, *partial.rglob("*")]), default=0.0)
-        if time.time() - newest > _ABANDONED:
-            shutil.rmtree(partial, ignore_errors=True)

@@ -47,6 +47,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self.examples)
 
+    @property
+    def count(self) -> int:
+        return self.target_tokens
+
     def to(self, device: torch.device) -> "Batch":
         return replace(self, source=self.source.to(device), target=self.target.to(device))
 

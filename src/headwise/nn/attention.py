@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from headwise.nn.cache import KeyValues
 from headwise.nn.dropout import dropout as drop
-from headwise.nn.masks import additive, causal_mask
+from headwise.nn.masks import EVERYTHING, Pattern, additive
 from headwise.nn.positions import Rotation
 
 SHORT = 64
@@ -28,10 +28,22 @@ class Attended(NamedTuple):
 
 
 def explicit_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout: float = 0.0,
+    *,
+    scale: float | None = None,
+    bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """softmax(Q K^T / sqrt(K) + mask) V, and the weights: [B, H, T, K], [B, H, T, S]."""
-    scores = query / math.sqrt(query.size(-1)) @ key.transpose(-2, -1)  # [B, H, T, S]
+    """softmax(Q K^T * scale + bias + mask) V, and the weights: [B, H, T, K], [B, H, T, S].
+
+    `scale` is 1 / sqrt(K) unless it is given; `bias` is what the positions add to the scores, if anything.
+    """
+    scores = query * (1 / math.sqrt(query.size(-1)) if scale is None else scale) @ key.transpose(-2, -1)
+    if bias is not None:
+        scores = scores + bias
     if mask is not None:
         scores = scores + additive(mask, scores.dtype)
     weights = scores.softmax(-1)
@@ -39,10 +51,21 @@ def explicit_attention(
 
 
 def fused_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    dropout: float = 0.0,
+    *,
+    scale: float | None = None,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """The same in one kernel. `causal` is for as many queries as keys, and then needs no mask."""
-    return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal)
+    if bias is not None:
+        bias = bias.to(query.dtype)
+        mask = bias if mask is None else bias + additive(mask, bias.dtype)
+    return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal, scale=scale)
 
 
 class MultiHeadAttention(nn.Module):
@@ -60,24 +83,27 @@ class MultiHeadAttention(nn.Module):
         heads: int,
         *,
         key_value_heads: int | None = None,
+        head_width: int | None = None,
         memory_width: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
+        scale: float | None = None,
     ) -> None:
         super().__init__()
         key_value_heads = key_value_heads or heads
-        if width % heads:
+        if width % heads and head_width is None:
             raise ValueError(f"width {width} cannot be split into {heads} heads")
         if heads % key_value_heads:
             raise ValueError(f"{heads} heads cannot share {key_value_heads} key/value heads evenly")
         self.heads = heads
         self.key_value_heads = key_value_heads
-        self.head_width = width // heads
+        self.head_width = head_width or width // heads
         self.dropout = dropout
-        self.query = nn.Linear(width, width, bias=bias)
+        self.scale = scale
+        self.query = nn.Linear(width, heads * self.head_width, bias=bias)
         self.key = nn.Linear(memory_width or width, key_value_heads * self.head_width, bias=bias)
         self.value = nn.Linear(memory_width or width, key_value_heads * self.head_width, bias=bias)
-        self.output = nn.Linear(width, width, bias=bias)
+        self.output = nn.Linear(heads * self.head_width, width, bias=bias)
 
     def keys_values(self, memory: Tensor, rotation: Rotation | None = None) -> KeyValues:
         """[B, S, memory width] -> what `forward` looks up."""
@@ -91,13 +117,14 @@ class MultiHeadAttention(nn.Module):
         memory: KeyValues,
         *,
         mask: Tensor | None = None,
-        causal: bool = False,
+        pattern: Pattern = EVERYTHING,
         rotation: Rotation | None = None,
+        bias: Tensor | None = None,
         capture: bool = False,
     ) -> Attended:
         """x [B, T, D] asks, `memory` answers. `mask` is broadcastable to [B, H, T, S], True = may attend.
 
-        `capture` takes the explicit path and returns the weights.
+        `pattern` limits whom a place may look at, `bias` [1, H, T, S] is added to the scores. `capture` takes the explicit path and returns the weights.
         """
         query = self._split(self.query(x), self.heads)
         if rotation:
@@ -110,16 +137,15 @@ class MultiHeadAttention(nn.Module):
 
         T, S = query.size(2), key.size(2)
         explicit = capture or (x.device.type == "cpu" and max(T, S) <= SHORT)
-        causal = causal and T > 1  # a single query is the last position: it may see everything
-        if causal and (explicit or mask is not None or T != S):
-            earlier = causal_mask(T, S, x.device)
-            mask = earlier if mask is None else mask & earlier
-            causal = False
+        causal = pattern.is_causal(T, S) and not explicit and mask is None and bias is None
+        limits = None if causal else pattern.mask(T, S, x.device)
+        if limits is not None:
+            mask = limits if mask is None else mask & limits
         weights = None
         if explicit:
-            context, weights = explicit_attention(query, key, value, mask, dropout)
+            context, weights = explicit_attention(query, key, value, mask, dropout, scale=self.scale, bias=bias)
         else:
-            context = fused_attention(query, key, value, mask, causal, dropout)
+            context = fused_attention(query, key, value, mask, causal, dropout, scale=self.scale, bias=bias)
         return Attended(self.output(context.transpose(1, 2).flatten(2)), weights if capture else None)
 
     def _split(self, x: Tensor, heads: int) -> Tensor:

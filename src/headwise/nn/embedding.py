@@ -1,32 +1,77 @@
-"""From ids to vectors, and from vectors back to scores over the vocabulary."""
-
-import math
+"""From ids or pictures to vectors, and from vectors back to scores over the vocabulary."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from headwise.nn.feed_forward import Activation
+
 
 class TokenEmbedding(nn.Module):
-    """A vector a token, times sqrt(D): drawn small, so that the matrix can serve as the output's too."""
+    """A vector a token, times `scale`: sqrt(D) in the paper, where the matrix is drawn small to serve as output too."""
 
-    def __init__(self, vocabulary: int, width: int) -> None:
+    def __init__(self, vocabulary: int, width: int, scale: float = 1.0) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(vocabulary, width))
-        self.scale = math.sqrt(width)
+        self.scale = scale
 
     def forward(self, tokens: Tensor) -> Tensor:
         """[B, T] -> [B, T, D]."""
-        return F.embedding(tokens, self.weight) * self.scale
+        vectors = F.embedding(tokens, self.weight)
+        return vectors if self.scale == 1 else vectors * self.scale
+
+
+class PatchEmbedding(nn.Module):
+    """Pictures as sequences: each patch of P x P pixels, flattened and projected, is a token.
+
+    A first token that is no patch gathers what the classifier reads (ViT takes it from BERT).
+    """
+
+    def __init__(self, channels: int, patch: int, width: int) -> None:
+        super().__init__()
+        self.patch = patch
+        self.projection = nn.Linear(channels * patch * patch, width)
+        self.first = nn.Parameter(torch.empty(1, width))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """[B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
+        B, C, height, width = images.shape
+        P = self.patch
+        patches = images.reshape(B, C, height // P, P, width // P, P).permute(0, 2, 4, 1, 3, 5)
+        patches = patches.reshape(B, -1, C * P * P)  # as F.unfold, which on a GPU goes through images one by one
+        return torch.cat((self.first.expand(len(images), 1, -1), self.projection(patches)), 1)
 
 
 class OutputProjection(nn.Module):
     """Logits over the vocabulary. To tie it, give it the embedding's own matrix."""
 
-    def __init__(self, weight: nn.Parameter) -> None:
+    def __init__(self, weight: nn.Parameter, *, bias: bool = False, scale: float = 1.0) -> None:
         super().__init__()
         self.weight = weight  # [V, D]
+        self.bias = nn.Parameter(torch.empty(weight.size(0))) if bias else None
+        self.scale = scale
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[..., D] -> [..., V]."""
-        return F.linear(hidden, self.weight)
+        return F.linear(hidden if self.scale == 1 else hidden * self.scale, self.weight, self.bias)
+
+
+class PredictionHead(nn.Module):
+    """What BERT puts before its output projection: one more layer, which may change the width."""
+
+    def __init__(self, dense: nn.Linear, activation: Activation, norm: nn.Module, projection: OutputProjection) -> None:
+        super().__init__()
+        self.dense = dense
+        self.activation = activation
+        self.norm = norm
+        self.projection = projection
+
+    def transform(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> what `projection` takes."""
+        result: Tensor = self.norm(self.activation(self.dense(hidden)))
+        return result
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., D] -> logits [..., V]."""
+        logits: Tensor = self.projection(self.transform(hidden))
+        return logits

@@ -1,6 +1,7 @@
 """The feed-forward network: the same two-layer perceptron at every position."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -9,7 +10,13 @@ from headwise.nn.dropout import Dropout
 
 Activation = Callable[[Tensor], Tensor]
 
-ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+ACTIVATIONS: dict[str, Activation] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "silu": F.silu,
+}
+"""gelu_tanh is the approximation that GPT, GPT-2 and their descendants were trained with."""
 
 
 class FeedForward(nn.Module):

@@ -21,7 +21,7 @@ def _normal(name: str, weight: Tensor) -> None:
 
 INITS: dict[str, Callable[[str, Tensor], None]] = {"xavier": _xavier, "normal": _normal}
 
-EMBEDDINGS = ("embedding.weight", "output_projection.weight", "positions.weight")
+EMBEDDINGS = ("embedding.weight", "output_projection.weight", "head.projection.weight", "positions.weight")
 
 
 def initialise(model: nn.Module, kind: str) -> None:

@@ -43,9 +43,10 @@ class PreNorm(nn.Module):
 
 AddAndNorm = PostNorm | PreNorm
 
-NORMS: dict[str, Callable[[int], nn.Module]] = {
-    "layer": lambda width: nn.LayerNorm(width, eps=1e-5),
-    "rms": lambda width: nn.RMSNorm(width, eps=1e-6),
+NORMS: dict[str, Callable[[int, float], nn.Module]] = {
+    "layer": lambda width, epsilon: nn.LayerNorm(width, eps=epsilon or 1e-5),
+    "rms": lambda width, epsilon: nn.RMSNorm(width, eps=epsilon or 1e-6),
 }
+"""Width and epsilon (0: the kind's usual one) -> norm."""
 
 NORM_ORDERS: dict[str, type[PostNorm] | type[PreNorm]] = {"post": PostNorm, "pre": PreNorm}

@@ -1,39 +1,49 @@
 """Where order enters. Attention itself sees a set; these tell it where each token stands.
 
-An encoding can act in two places, and does nothing in a place it does not override:
-`embed` adds to the embeddings (sinusoidal, learned), `rotation` turns queries and keys (rotary).
-A new kind is a class here and a row in `POSITIONS`.
+An encoding can act in three places, and does nothing in a place it does not override:
+`embed` adds to the embeddings (sinusoidal, learned), `rotation` turns queries and keys (rotary), `bias` adds to
+the scores (relative). A new kind is a class here and a row in `POSITIONS`.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from headwise.nn.rotary import Frequencies
+
 
 class Rotation(NamedTuple):
     """The angles of a set of positions, as they are applied to queries and keys."""
 
-    cosine: Tensor  # [T, K/2]
-    sine: Tensor  # [T, K/2]
+    cosine: Tensor  # [T, R/2], or [B, 1, T, R/2] where the rows of a batch have positions of their own
+    sine: Tensor
 
     def apply(self, heads: Tensor) -> Tensor:
-        """Turn the pairs (first half, second half) of [B, H, T, K] by each position's angles."""
-        first, second = heads.float().chunk(2, -1)
+        """Turn the pairs (first half, second half) of the first R values of [B, H, T, K] by each position's angles."""
+        width = 2 * self.cosine.size(-1)
+        turning = heads[..., :width].float()
+        first, second = turning.chunk(2, -1)
         turned = (first * self.cosine - second * self.sine, second * self.cosine + first * self.sine)
-        return torch.cat(turned, -1).to(heads.dtype)
+        rest = (heads[..., width:],) if width < heads.size(-1) else ()
+        return torch.cat((*(part.to(heads.dtype) for part in turned), *rest), -1)
 
 
 class PositionEncoding(nn.Module):
     """No positions at all: the encoding that the others override."""
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        """x [B, T, D] at positions [T] -> [B, T, D]."""
+        """x [B, T, D] at positions [T] or [B, T] -> [B, T, D]."""
         return x
 
     def rotation(self, positions: Tensor) -> Rotation | None:
-        """What self-attention applies to its queries and keys at positions [T]."""
+        """What self-attention applies to its queries and keys at positions [T] or [B, T]."""
+        return None
+
+    def bias(self, queries: int, keys: int) -> Tensor | None:
+        """What is added to the scores of self-attention, [1, H, T, S]; the queries are the last of the keys."""
         return None
 
 
@@ -41,27 +51,34 @@ class Sinusoidal(PositionEncoding):
     """P(t, 2i) = sin(t / 10000^(2i/D)), P(t, 2i+1) = cos of the same angle.
 
     Of the width D of the paper; an odd width has one sine more than cosines. `interleaved` is the paper's
-    order; `halves` holds all sines, then all cosines, as Marian (and T2T) do. Computed, not stored:
-    there is no longest sentence.
+    order; `halves` holds all sines, then all cosines, as Marian (and T2T) do; `fairseq` does too, with slightly
+    other angles that end at exactly 1/10000. Computed, not stored: there is no longest sentence.
     """
 
-    def __init__(self, width: int, layout: str = "interleaved") -> None:
+    def __init__(self, width: int, layout: str = "interleaved", offset: int = 0) -> None:
         super().__init__()
-        if layout not in ("interleaved", "halves"):
-            raise ValueError(f"layout must be interleaved or halves, not {layout!r}")
+        if layout not in ("interleaved", "halves", "fairseq"):
+            raise ValueError(f"layout must be interleaved, halves or fairseq, not {layout!r}")
         self.width = width
         self.layout = layout
+        self.offset = offset
 
     def table(self, positions: Tensor) -> Tensor:
-        """[T] -> [T, D]."""
-        exponents = torch.arange(0, self.width, 2, dtype=torch.float32, device=positions.device) / self.width
-        angles = positions.float()[:, None] / 10000.0**exponents  # [T, ceil(D/2)]
-        sine, cosine = angles.sin(), angles.cos()[:, : self.width // 2]
+        """[...] -> [..., D]."""
+        numbers = torch.arange(0, self.width, 2, dtype=torch.float32, device=positions.device)
+        if self.layout == "fairseq":
+            pairs = self.width // 2
+            frequencies = torch.exp(numbers[:pairs] / 2 * -(math.log(10000.0) / max(pairs - 1, 1)))
+            angles = (positions + self.offset).float()[..., None] * frequencies
+            odd = [angles.new_zeros(*angles.shape[:-1], 1)] if self.width % 2 else []
+            return torch.cat((angles.sin(), angles.cos(), *odd), -1)
+        angles = (positions + self.offset).float()[..., None] / 10000.0 ** (numbers / self.width)  # [..., ceil(D/2)]
+        sine, cosine = angles.sin(), angles.cos()[..., : self.width // 2]
         if self.layout == "halves":
             return torch.cat((sine, cosine), -1)
-        table = sine.new_empty(len(positions), self.width)
-        table[:, 0::2] = sine
-        table[:, 1::2] = cosine
+        table = sine.new_empty(*positions.shape, self.width)
+        table[..., 0::2] = sine
+        table[..., 1::2] = cosine
         return table
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -69,54 +86,95 @@ class Sinusoidal(PositionEncoding):
 
 
 class Learned(PositionEncoding):
-    """A trained vector a position, as in BERT and GPT: it ends where its table ends."""
+    """A trained vector a position, as in BERT and GPT: it ends where its table ends.
 
-    def __init__(self, width: int, max_positions: int) -> None:
+    The first `offset` rows of the table are not used: some published models have them.
+    """
+
+    def __init__(self, width: int, max_positions: int, offset: int = 0) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(max_positions, width))
+        self.weight = nn.Parameter(torch.empty(max_positions + offset, width))
+        self.offset = offset
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        longest = self.weight.size(0)
+        longest = self.weight.size(0) - self.offset
         if x.size(1) > longest:
             raise ValueError(f"{x.size(1)} positions, but only {longest} were learned (model.max_positions)")
-        return x + self.weight[positions]
+        return x + self.weight[positions + self.offset]
 
 
 class Rotary(PositionEncoding):
     """Queries and keys are turned by an angle that grows with the position (RoFormer).
 
-    Their product then depends on the distance alone. `scaling` above 1 stretches the positions that were
-    seen in training over longer texts (linear interpolation).
+    Their product then depends on the distance alone. How fast each pair turns is the affair of `frequencies`,
+    which may slow them down to reach further than the texts of training did.
     """
 
-    def __init__(self, head_width: int, base: float = 10000.0, scaling: float = 1.0) -> None:
+    def __init__(self, frequencies: Frequencies) -> None:
         super().__init__()
-        if head_width % 2:
-            raise ValueError(f"rotary positions need an even head width, not {head_width}")
-        self.head_width = head_width
-        self.base = base
-        self.scaling = scaling
+        self.frequencies = frequencies
 
     def rotation(self, positions: Tensor) -> Rotation:
-        exponents = torch.arange(0, self.head_width, 2, dtype=torch.float32, device=positions.device)
-        angles = (positions.float() / self.scaling)[:, None] / self.base ** (exponents / self.head_width)
-        return Rotation(angles.cos(), angles.sin())
+        turns = self.frequencies.turns(positions)
+        angles = positions.float()[..., None] * turns.to(positions.device)  # [T, R/2] or [B, T, R/2]
+        if angles.dim() == 3:
+            angles = angles[:, None]
+        factor = self.frequencies.factor
+        return Rotation(angles.cos() * factor, angles.sin() * factor)
+
+
+class Relative(PositionEncoding):
+    """A trained number a head and distance is added to the scores (T5).
+
+    Near distances have a bucket each, far ones share theirs in logarithmic steps, and beyond `distance` all are
+    alike. A causal stack spends all buckets on the past, another half of them on the future.
+    """
+
+    def __init__(self, heads: int, buckets: int, distance: int, causal: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(buckets, heads))
+        self.buckets = buckets
+        self.distance = distance
+        self.causal = causal
+
+    def bias(self, queries: int, keys: int) -> Tensor:
+        device = self.weight.device
+        places = torch.arange(keys, device=device)
+        ahead = places[None, :] - places[keys - queries :, None]  # [T, S]; below 0: the past
+        return self.weight[self.bucket(ahead)].permute(2, 0, 1)[None]
+
+    def bucket(self, ahead: Tensor) -> Tensor:
+        """Distances (above 0: ahead) -> the numbers of their buckets."""
+        if self.causal:
+            buckets, first, far = self.buckets, torch.zeros_like(ahead), (-ahead).clamp(min=0)
+        else:
+            buckets = self.buckets // 2
+            first, far = (ahead > 0).long() * buckets, ahead.abs()
+        exact = buckets // 2
+        steps = torch.log(far.clamp(min=1).float() / exact) / math.log(self.distance / exact) * (buckets - exact)
+        shared = (exact + steps.long()).clamp(max=buckets - 1)
+        return first + torch.where(far < exact, far, shared)
 
 
 class PositionShape(NamedTuple):
     """All that any encoding may need to know of the model it is built for."""
 
     width: int
-    head_width: int
+    heads: int
+    causal: bool
     max_positions: int
-    rotary_base: float
-    rotary_scaling: float
+    offset: int
+    frequencies: Frequencies
+    buckets: int
+    distance: int
 
 
 POSITIONS: dict[str, Callable[[PositionShape], PositionEncoding]] = {
     "none": lambda shape: PositionEncoding(),
-    "sinusoidal": lambda shape: Sinusoidal(shape.width),
-    "sinusoidal_halves": lambda shape: Sinusoidal(shape.width, "halves"),
-    "learned": lambda shape: Learned(shape.width, shape.max_positions),
-    "rotary": lambda shape: Rotary(shape.head_width, shape.rotary_base, shape.rotary_scaling),
+    "sinusoidal": lambda shape: Sinusoidal(shape.width, "interleaved", shape.offset),
+    "sinusoidal_halves": lambda shape: Sinusoidal(shape.width, "halves", shape.offset),
+    "sinusoidal_fairseq": lambda shape: Sinusoidal(shape.width, "fairseq", shape.offset),
+    "learned": lambda shape: Learned(shape.width, shape.max_positions, shape.offset),
+    "rotary": lambda shape: Rotary(shape.frequencies),
+    "relative": lambda shape: Relative(shape.heads, shape.buckets, shape.distance, shape.causal),
 }

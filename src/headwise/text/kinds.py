@@ -8,48 +8,66 @@ from pathlib import Path
 
 from headwise.config import TextConfig
 from headwise.errors import CheckpointError, ConfigError, DataError
-from headwise.text.normalise import normalise
+from headwise.text.byte_bpe import ByteBpe
+from headwise.text.library import Library
+from headwise.text.mapped import Mapped
+from headwise.text.normalise import normalise, well_formed
 from headwise.text.parts import read_parts
 from headwise.text.subwords import Bpe, Unigram
 from headwise.text.tokenizer import Tokenizer, check_languages
 from headwise.text.utf8 import Bytes
 from headwise.text.vocabulary import Characters, Words
+from headwise.text.wordpiece import WordPiece
 
 TOKENIZERS: dict[str, type[Tokenizer]] = {
     "unigram": Unigram,
     "bpe": Bpe,
+    "byte_bpe": ByteBpe,
+    "wordpiece": WordPiece,
     "words": Words,
     "characters": Characters,
     "bytes": Bytes,
 }
+"""The kinds that are trained here."""
+
+LOADED: dict[str, type[Tokenizer]] = {**TOKENIZERS, "library": Library, "mapped": Mapped}
+"""The kinds that a folder may hold: those, and the two that published tokenizers become."""
+
+LOSSLESS = ("characters", "bytes", "byte_bpe")
 
 
-def train_tokenizer(config: TextConfig, sentences: Iterable[str], languages: Sequence[str]) -> Tokenizer:
+def train_tokenizer(
+    config: TextConfig, sentences: Iterable[str], languages: Sequence[str], mask: bool = False
+) -> Tokenizer:
     """Train on `config.sample` of the sentences: those of both sides, in any order, the whole corpus at best.
 
     The sentences are gone through once and need not fit in memory. The same sentences in the same order give
-    the same tokenizer.
+    the same tokenizer. `mask` asks for an id that masks others, for masked language models.
     """
     if config.kind not in TOKENIZERS:
         raise ConfigError(f"no tokenizer {config.kind!r}; text.kind is one of: {', '.join(TOKENIZERS)}")
     if config.vocabulary < 0:
         raise ConfigError(f"text.vocabulary = {config.vocabulary}: it is 0, for automatic, or more")
+    if config.lossless and config.kind not in LOSSLESS:
+        raise ConfigError(f"text.lossless: a {config.kind} tokenizer cannot keep spaces; these can: {', '.join(LOSSLESS)}")
     known = check_languages(languages)
     sample, total = draw(sentences, config.sample)
-    normalised = [text for text in map(normalise, sample) if text]
-    if not normalised:
-        raise DataError("a tokenizer cannot be trained without text: the corpus has no sentence")
     kind = TOKENIZERS[config.kind]
-    return kind.train(normalised, config.vocabulary or kind.default_vocabulary(total), known)
+    lossless = config.lossless or kind.keeps_text
+    prepared = [text for text in map(well_formed if lossless else normalise, sample) if text]
+    if not prepared:
+        raise DataError("a tokenizer cannot be trained without text: the corpus has no sentence")
+    size = config.vocabulary or kind.default_vocabulary(total)
+    return kind.train(prepared, size, known, mask=mask, lossless=lossless)
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
     """What `Tokenizer.save` wrote; a CheckpointError says what is wrong with the files otherwise."""
     kind, parts = read_parts(folder)
-    if kind not in TOKENIZERS:
-        raise CheckpointError(f"{folder}: no tokenizer {kind!r}; this Headwise has: {', '.join(TOKENIZERS)}")
+    if kind not in LOADED:
+        raise CheckpointError(f"{folder}: no tokenizer {kind!r}; this Headwise has: {', '.join(LOADED)}")
     try:
-        return TOKENIZERS[kind](parts)
+        return LOADED[kind](parts)
     except CheckpointError as error:
         raise CheckpointError(f"{folder}: {error}") from None
 

@@ -13,12 +13,17 @@ def normalise(text: str) -> str:
 
     White space is what Python's `str.split` says it is: tabs, line ends, no-break, thin, ideographic and
     the other Unicode spaces. Zero-width characters are no spaces and stay. The result can always be
-    written as UTF-8: half of a surrogate pair, which a JSON escape can smuggle in, becomes U+FFFD.
+    written as UTF-8.
     """
     if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        text = unicodedata.normalize("NFC", text)  # quick where the text is NFC already
+        text = unicodedata.normalize("NFC", well_formed(text))  # quick where the text is NFC already
     return " ".join(text.split())
+
+
+def well_formed(text: str) -> str:
+    """Text that UTF-8 can hold: half of a surrogate pair, which a JSON escape can smuggle in, becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -15,7 +15,7 @@ import sentencepiece
 
 from headwise.errors import ConfigError, DataError
 from headwise.text.escape import SPACE, escape
-from headwise.text.tokenizer import EOS, PAD, SOS, SPECIALS, UNK, special_names
+from headwise.text.specials import EOS, PAD, SOS, SPECIALS, UNK, special_names
 
 LONGEST = 200
 """Characters; a longer sentence is trained on in parts. Pieces are far shorter, so nothing is lost."""
@@ -31,12 +31,14 @@ _RESERVED = "▅"
 """SentencePiece leaves out each sentence that contains this character."""
 
 
-def train_model(kind: str, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> bytes:
+def train_model(
+    kind: str, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...], mask: bool = False
+) -> bytes:
     """The serialised model of kind unigram or bpe, of at most `vocabulary` pieces.
 
     A sentence that is there many times counts once: boilerplate should not decide what a piece is.
     """
-    names = special_names(languages)
+    names = special_names(languages, mask)
     room = vocabulary - len(names) - _BYTES
     if room < 1:
         raise ConfigError(

@@ -14,6 +14,7 @@ from headwise.text.normalise import normalise
 from headwise.text.parts import Parts
 from headwise.text.sentencepiece_training import train_model
 from headwise.text.tokenizer import Tokenizer
+from headwise.text.utf8 import chosen
 
 MOST_CANDIDATES = 512
 """SentencePiece lists no more segmentations."""
@@ -26,15 +27,24 @@ class _Subwords(Tokenizer):
         super().__init__(parts)
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=parts.model)
-            first = tuple(self._processor.id_to_piece(list(range(len(self._names)))))
+            first = list(self._processor.id_to_piece(list(range(len(self._names)))))
         except (RuntimeError, IndexError, OSError, TypeError, ValueError):
             raise CheckpointError("the SentencePiece model of this tokenizer is damaged") from None
-        if first != self._names:
+        if first != list(self._names.values()):
             raise CheckpointError("the SentencePiece model of this tokenizer has other special tokens")
 
     @classmethod
-    def train(cls, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> Self:
-        return cls(Parts(languages, model=train_model(cls.kind, sentences, vocabulary, languages)))
+    def train(
+        cls,
+        sentences: Sequence[str],
+        vocabulary: int,
+        languages: tuple[str, ...],
+        *,
+        mask: bool = False,
+        lossless: bool = False,
+    ) -> Self:
+        model = train_model(cls.kind, sentences, vocabulary, languages, mask)
+        return cls(Parts(languages, model=model, settings=chosen(mask=mask)))
 
     @property
     def size(self) -> int:

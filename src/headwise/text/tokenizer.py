@@ -1,8 +1,10 @@
 """What every tokenizer can do, whatever its kind.
 
-The first ids are the same everywhere: four specials, then one tag a language. A special is never found in
-text: someone who types `<2de>` or `<eos>` gets ordinary pieces that spell it. `encode` adds no specials;
-where a sentence starts and ends, and which tag leads it, is the affair of the data pipeline.
+In the kinds that are trained here the first ids are the same everywhere: four specials, then one tag a
+language; in them a special is never found in text: someone who types `<2de>` or `<eos>` gets ordinary pieces
+that spell it. A published tokenizer has its specials where its model expects them, and finds them in text if
+the original does. `encode` adds no specials; where a sentence starts and ends, and which tag leads it, is the
+affair of the data pipeline, which asks `frame`, `source_frame` and `target_start` for them.
 """
 
 import re
@@ -15,18 +17,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from headwise.errors import ConfigError, DataError
-from headwise.text.normalise import normalise
+from headwise.text.normalise import normalise, well_formed
 from headwise.text.parts import Parts, fingerprint, write_parts
+from headwise.text.specials import Item, Specials, own_specials
 
-PAD, SOS, EOS, UNK = range(4)
-SPECIALS = ("<pad>", "<sos>", "<eos>", "<unk>")
 WORD_START = "▁"
 """Begins each piece that begins a word, as SentencePiece writes it."""
-
-
-def special_names(languages: Sequence[str]) -> tuple[str, ...]:
-    """The pieces of the first ids: the four specials and the language tags."""
-    return (*SPECIALS, *(f"<2{language}>" for language in languages))
 
 
 def check_languages(languages: Sequence[str]) -> tuple[str, ...]:
@@ -42,24 +38,46 @@ class Tokenizer(ABC):
 
     kind: ClassVar[str]
     """Its row in the table of kinds."""
-    pad: ClassVar[int] = PAD
-    sos: ClassVar[int] = SOS
-    eos: ClassVar[int] = EOS
-    unk: ClassVar[int] = UNK
+    has_mask: ClassVar[bool] = False
+    """Whether every tokenizer of this kind has a mask; the others have one if they are trained with it."""
 
-    def __init__(self, parts: Parts) -> None:
+    keeps_text: bool = False
+    """Whether text is taken and given as it is, spaces and line ends included, instead of normalised."""
+
+    def __init__(self, parts: Parts, specials: Specials | None = None) -> None:
         self.parts = parts
         self.languages: tuple[str, ...] = parts.languages
         self.fingerprint: str = fingerprint(self.kind, parts)
-        self._names = special_names(parts.languages)
-        self._tags = {language: len(SPECIALS) + i for i, language in enumerate(parts.languages)}
-        self.specials: tuple[int, ...] = (PAD, SOS, UNK, *self._tags.values())
+        own = specials or own_specials(parts.languages, parts.settings.get("mask", False))
+        self.pad: int = own.pad
+        self.sos: int = own.sos
+        """Begins a text; [CLS] in BERT. What a decoder is given first."""
+        self.eos: int = own.eos
+        """Ends a text; [SEP] in BERT."""
+        self.unk: int = own.unk
+        self.mask: int | None = own.mask
+        """Stands for a token that is to be predicted, if there is such an id."""
+        self._names = own.names
+        self._tags = own.tags
+        self._framing = own.framing
+        self.specials: tuple[int, ...] = own.forbidden
         """Ids that a translation never contains, for a search to exclude; eos is not one, it ends it."""
 
     @classmethod
     @abstractmethod
-    def train(cls, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> Self:
-        """Learn at most `vocabulary` entries, specials included, from normalised, non-empty sentences."""
+    def train(
+        cls,
+        sentences: Sequence[str],
+        vocabulary: int,
+        languages: tuple[str, ...],
+        *,
+        mask: bool = False,
+        lossless: bool = False,
+    ) -> Self:
+        """Learn at most `vocabulary` entries, specials included, from non-empty sentences.
+
+        They are normalised unless it is `lossless`. `mask` asks for an id that masks others.
+        """
 
     @classmethod
     def default_vocabulary(cls, sentences: int) -> int:
@@ -81,21 +99,21 @@ class Tokenizer(ABC):
         """How many ids there are, specials included."""
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, which is normalised first."""
-        return self._encode(normalise(text))
+        """The ids of a text, which is normalised first unless this tokenizer keeps text."""
+        return self._encode(self._prepared(text))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for each text, as fast as this kind can."""
         return [self.encode(text) for text in texts]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text, specials skipped. Always normalised, hence one line, whatever a model generated."""
-        specials = len(self._names)
-        return normalise(self._decode([int(i) for i in ids if i >= specials]))
+        """The text, specials skipped. Normalised, hence one line, unless this tokenizer keeps text."""
+        text = self._decode([i for i in map(int, ids) if i not in self._names])
+        return text if self.keeps_text else normalise(text)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """What each id stands for, to look at; a piece that begins a word begins with ▁."""
-        return [self._names[i] if i < len(self._names) else self._piece(i) for i in map(int, ids)]
+        return [self._names.get(i) or self._piece(i) for i in map(int, ids)]
 
     def piece_ids(self, pieces: Sequence[str]) -> list[int]:
         """The ids of what `pieces` gave."""
@@ -117,15 +135,19 @@ class Tokenizer(ABC):
         words: list[int] = []
         word, begun = 0, False
         for i, piece in zip(ids, self.pieces(ids), strict=True):
-            if i < len(self._names) and i != UNK:
+            if self.is_special(i):
                 words.append(-1)
                 continue
-            unknown_word = i == UNK and self._unknown_is_word
+            unknown_word = i == self.unk and self._unknown_is_word
             if begun and (unknown_word or piece.startswith(WORD_START)):
                 word, begun = word + 1, False
             begun = begun or piece != WORD_START
             words.append(word)
         return words if begun else [-1 if w == word else w for w in words]
+
+    def is_special(self, i: int) -> bool:
+        """Whether the id stands for no text; `<unk>` stands for some, though nobody knows which."""
+        return i in self._names and (i != self.unk or i in (self.sos, self.eos))
 
     def sample(self, ids: Sequence[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
         """Another segmentation of the same text, drawn with `rng` alone; the ids as they are if alpha is 0.
@@ -133,12 +155,12 @@ class Tokenizer(ABC):
         Specials may stand before and after the text and stay. Kinds with one segmentation return the ids.
         """
         start, end = 0, len(ids)
-        while start < end and ids[start] < len(self._names):
+        while start < end and ids[start] in self._names:
             start += 1
-        while end > start and ids[end - 1] < len(self._names):
+        while end > start and ids[end - 1] in self._names:
             end -= 1
         text = [int(i) for i in ids[start:end]]
-        if alpha <= 0 or not text or min(text) < len(self._names):
+        if alpha <= 0 or not text or any(i in self._names for i in text):
             return list(ids)
         return [*ids[:start], *self._sample(text, alpha, candidates, rng), *ids[end:]]
 
@@ -147,12 +169,54 @@ class Tokenizer(ABC):
         try:
             return self._tags[language]
         except KeyError:
-            known = ", ".join(self.languages) or "none"
+            known = ", ".join(self._tags) or "none"
             raise ConfigError(f"no language {language!r} in this model; there are: {known}") from None
+
+    def frame(self, first: Sequence[int], second: Sequence[int] | None = None) -> tuple[list[int], list[int]]:
+        """The ids of one text, or of a pair, with the specials that models of this tokenizer expect, and the
+        segment of each."""
+        framing = self._framing
+        if second is None:
+            ids = [*framing.single[0], *first, *framing.single[1]]
+            return ids, [0] * len(ids)
+        before, between, after = framing.pair
+        middle, other, end = framing.segments
+        segments = [0] * (len(before) + len(first)) + [middle] * len(between) + [other] * len(second)
+        return [*before, *first, *between, *second, *after], segments + [end] * len(after)
+
+    def source_frame(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        """The ids before and after a text in the language `source` that is to be translated to `target`.
+
+        With an empty target, no tag is among them.
+        """
+        before, after = self._framing.source
+        return self._items(before, source, target), self._items(after, source, target)
+
+    def decoder_start(self, target: str) -> int:
+        """The id that the decoder is given first."""
+        return self.tag(target) if self._framing.first == "target" and target else self.sos
+
+    def target_start(self, target: str) -> list[int]:
+        """The ids that a translation to `target` has to begin with, after `decoder_start`."""
+        return self._items(self._framing.start, "", target)
+
+    def _items(self, items: Sequence[Item], source: str, target: str) -> list[int]:
+        languages = {"source": source, "target": target}
+        ids: list[int] = []
+        for item in items:
+            if isinstance(item, int):
+                ids.append(item)
+            elif self._tags and languages[item]:
+                ids.append(self.tag(languages[item]))
+        return ids
 
     def save(self, folder: Path) -> None:
         """Write the files that `load_tokenizer` reads."""
         write_parts(folder, self.kind, self.parts)
+
+    def save_published(self, folder: Path) -> None:
+        """Write the files that other libraries read, where there is a form for this kind that keeps all ids."""
+        raise ConfigError(f"a {self.kind} tokenizer has no published form; byte_bpe and wordpiece have one")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tokenizer) and self.fingerprint == other.fingerprint
@@ -169,9 +233,12 @@ class Tokenizer(ABC):
     _unknown_is_word: ClassVar[bool] = False
     """Whether `<unk>` stands for a whole word."""
 
+    def _prepared(self, text: str) -> str:
+        return well_formed(text) if self.keeps_text else normalise(text)
+
     @abstractmethod
     def _encode(self, text: str) -> list[int]:
-        """Of normalised text."""
+        """Of prepared text."""
 
     @abstractmethod
     def _decode(self, ids: list[int]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from headwise.text.parts import Parts
+from headwise.text.spelling import words_of
 from headwise.text.tokenizer import WORD_START, Tokenizer
 
 
@@ -12,13 +13,31 @@ class Bytes(Tokenizer):
 
     kind = "bytes"
 
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self.keeps_text = parts.settings.get("lossless", False)
+
     @classmethod
-    def train(cls, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> Self:
-        return cls(Parts(languages))
+    def train(
+        cls,
+        sentences: Sequence[str],
+        vocabulary: int,
+        languages: tuple[str, ...],
+        *,
+        mask: bool = False,
+        lossless: bool = False,
+    ) -> Self:
+        return cls(Parts(languages, settings=chosen(mask=mask, lossless=lossless)))
 
     @property
     def size(self) -> int:
         return len(self._names) + 256
+
+    def word_ids(self, ids: Sequence[int]) -> list[int]:
+        if not self.keeps_text:
+            return super().word_ids(ids)
+        first = len(self._names)
+        return words_of([bytes([i - first]) if i >= first else b"?" if i == self.unk else None for i in ids])
 
     def _encode(self, text: str) -> list[int]:
         first = len(self._names)
@@ -33,3 +52,8 @@ class Bytes(Tokenizer):
         if byte == 0x20:
             return WORD_START
         return chr(byte) if 0x20 < byte < 0x7F else f"<0x{byte:02X}>"
+
+
+def chosen(**settings: bool) -> dict[str, bool]:
+    """The settings that were asked for: the others are left out, so that old tokenizers keep their hash."""
+    return {name: value for name, value in settings.items() if value}

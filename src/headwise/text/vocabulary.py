@@ -11,7 +11,10 @@ from typing import Self
 
 from headwise.errors import ConfigError
 from headwise.text.parts import Parts
-from headwise.text.tokenizer import UNK, WORD_START, Tokenizer, special_names
+from headwise.text.specials import UNK, special_names
+from headwise.text.spelling import show, words_of
+from headwise.text.tokenizer import WORD_START, Tokenizer
+from headwise.text.utf8 import chosen
 
 
 class _Listed(Tokenizer):
@@ -26,13 +29,18 @@ class _Listed(Tokenizer):
         return len(self._names) + len(self.parts.vocabulary)
 
     @classmethod
-    def _list(cls, tokens: Iterable[str], vocabulary: int, languages: tuple[str, ...]) -> Self:
-        """The most frequent tokens; of equally frequent ones the first in code point order."""
-        room = vocabulary - len(special_names(languages))
+    def _list(
+        cls, tokens: Iterable[str], vocabulary: int, languages: tuple[str, ...], always: str, settings: dict[str, bool]
+    ) -> Self:
+        """Those of `always`, then the most frequent tokens; of equally frequent ones the first by code point."""
+        room = vocabulary - len(special_names(languages, settings.get("mask", False))) - len(always)
         if room < 1:
             raise ConfigError(f"text.vocabulary = {vocabulary} has room for the special tokens only")
-        ranked = sorted(Counter(tokens).items(), key=lambda item: (-item[1], item[0]))
-        return cls(Parts(languages, tuple(token for token, _ in ranked[:room])))
+        counts = Counter(tokens)
+        for token in always:
+            del counts[token]
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return cls(Parts(languages, (*always, *(token for token, _ in ranked[:room])), settings=settings))
 
     def _token(self, i: int) -> str:
         return self.parts.vocabulary[i - len(self._names)]
@@ -45,8 +53,17 @@ class Words(_Listed):
     _unknown_is_word = True
 
     @classmethod
-    def train(cls, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> Self:
-        return cls._list((word for sentence in sentences for word in sentence.split()), vocabulary, languages)
+    def train(
+        cls,
+        sentences: Sequence[str],
+        vocabulary: int,
+        languages: tuple[str, ...],
+        *,
+        mask: bool = False,
+        lossless: bool = False,
+    ) -> Self:
+        words = (word for sentence in sentences for word in sentence.split())
+        return cls._list(words, vocabulary, languages, "", chosen(mask=mask))
 
     @classmethod
     def default_vocabulary(cls, sentences: int) -> int:
@@ -68,9 +85,30 @@ class Characters(_Listed):
 
     kind = "characters"
 
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self.keeps_text = parts.settings.get("lossless", False)
+
     @classmethod
-    def train(cls, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> Self:
-        return cls._list(chain.from_iterable(sentences), vocabulary, languages)
+    def train(
+        cls,
+        sentences: Sequence[str],
+        vocabulary: int,
+        languages: tuple[str, ...],
+        *,
+        mask: bool = False,
+        lossless: bool = False,
+    ) -> Self:
+        # A corpus that is read by lines does not show the line ends that a lossless tokenizer is there to keep.
+        always = "\n" if lossless else ""
+        settings = chosen(mask=mask, lossless=lossless)
+        return cls._list(chain.from_iterable(sentences), vocabulary, languages, always, settings)
+
+    def word_ids(self, ids: Sequence[int]) -> list[int]:
+        if not self.keeps_text:
+            return super().word_ids(ids)
+        first = len(self._names)
+        return words_of([self._token(i).encode() if i >= first else b"?" if i == self.unk else None for i in ids])
 
     def _encode(self, text: str) -> list[int]:
         return [self._ids.get(character, UNK) for character in text]
@@ -80,4 +118,6 @@ class Characters(_Listed):
 
     def _piece(self, i: int) -> str:
         token = self._token(i)
+        if self.keeps_text:
+            return show(token.encode())
         return {" ": WORD_START, WORD_START: "<U+2581>"}.get(token, token)

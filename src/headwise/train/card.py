@@ -1,72 +1,88 @@
 """The model card: what a model is, what it was trained on, how good it is. `README.md` in its folder."""
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 
 from headwise.config import Recipe
-from headwise.data.prepared import Prepared
-from headwise.evaluate import Scores
+from headwise.data.prepared import Prepared, SourceFile
 from headwise.models.folder import LoadedModel
 from headwise.models.weights import parameter_count
 from headwise.train.checkpoint import Progress
+from headwise.train.job import Scored
+
+USES = {
+    "translation": 'translate --model {folder}{ask} "..."',
+    "causal_lm": 'generate --model {folder} "..."',
+    "masked_lm": 'fill --model {folder} "..."',
+    "classify": 'classify --model {folder} "..."',
+    "images": "classify --model {folder} PICTURE",
+}
+"""By task, the command that a trained model is for."""
+
+
+def how_to_use(task: str, folder: str, ask: str = "") -> str:
+    return "headwise " + USES[task].format(folder=folder, ask=ask)
+
+
+@dataclass(frozen=True)
+class Card:
+    """The parts of a card that differ between tasks."""
+
+    title: str
+    summary: str
+    """A sentence or two: what kind of model, what shape."""
+    data: Sequence[str]
+    """Lines before the table of files."""
+    files: Iterable[SourceFile]
+    counted: str
+    """What the table counts of each file, in the plural: pairs, lines, examples."""
+    trained: str
+    """How much was seen, and in what batches."""
 
 
 def model_card(
-    recipe: Recipe,
-    prepared: Prepared,
-    loaded: LoadedModel,
-    progress: Progress,
-    scores: Mapping[str, Scores],
-    source: str,
+    card: Card, recipe: Recipe, progress: Progress, scores: Mapping[str, Scored], source: str, ask: str = ""
 ) -> str:
     """Markdown. `source` says which weights these are (the best checkpoint, a mean of several)."""
-    model, train = recipe.model, recipe.train
-    directions = ", ".join(f"{s or '?'} to {t or '?'}" for s, t in loaded.task.directions)
-    parameters = parameter_count(loaded.model)
-    read = sum(report.read for report in prepared.reports)
-    kept = sum(report.kept for report in prepared.reports)
     lines = [
-        f"# Translation model, {directions}",
+        f"# {card.title}",
         "",
-        f"An encoder-decoder Transformer trained with Headwise: {model.encoder_layers}+{model.decoder_layers} "
-        f"layers, width {model.width}, {model.heads} heads, feed-forward {model.hidden}, "
-        f"{parameters / 1e6:.1f} million parameters, {loaded.tokenizer.size:,} tokens ({recipe.text.kind}).",
+        card.summary,
         "",
+        *([f"It started from the model in {recipe.init}.", ""] if recipe.init else []),
         "```",
-        f'headwise translate --model .{loaded.task.how_to_ask} "..."',
+        how_to_use(recipe.task, ".", ask),
         "```",
         "",
         "## Scores",
         "",
     ]
     for name, score in scores.items():
-        lines += [f"{name}, {score.pairs:,} pairs, {source}:", "", "```", str(score), "```", ""]
+        lines += [f"{name}, {source}:", "", "```", str(score), "```", ""]
     if not scores:
         lines += ["None were measured.", ""]
     lines += [
         "## Data",
         "",
-        f"{read:,} training pairs were read, {kept:,} kept after cleaning.",
+        *card.data,
         "",
-        "| file | part | pairs | licence | SHA-256 |",
+        f"| file | part | {card.counted} | licence | SHA-256 |",
         "| --- | --- | ---: | --- | --- |",
         *(
             f"| {file.path} | {file.role} | {file.pairs:,} | {file.licence or 'not stated'} | `{file.sha256}` |"
-            for file in prepared.files
+            for file in card.files
         ),
         "",
-        *(["The validation pairs were held out of the training data.", ""] if not recipe.data.valid else []),
         "The licence of the data binds those who pass the model on: see the table, and ask where it says",
         "'not stated'.",
         "",
         "## Training",
         "",
-        f"{progress.step:,} steps, {progress.tokens:,} target tokens, {progress.seconds / 60:.1f} minutes; "
-        f"seed {recipe.seed}, batches of {train.batch_tokens:,} tokens"
-        f"{f' times {train.accumulate}' if train.accumulate > 1 else ''}, {train.schedule} schedule, "
-        f"label smoothing {train.label_smoothing}, dropout {model.dropout}. The weights are {source}. "
+        f"{progress.step:,} steps, {card.trained}, {progress.seconds / 60:.1f} minutes; seed {recipe.seed}, "
+        f"{recipe.train.schedule} schedule, dropout {recipe.model.dropout}. The weights are {source}. "
         f"Every setting is in `recipe.json`. PyTorch {torch.__version__}, Python {platform.python_version()}.",
         "",
         *(
@@ -76,3 +92,37 @@ def model_card(
         ),
     ]
     return "\n".join(lines)
+
+
+def batches_of(recipe: Recipe, unit: str = "tokens") -> str:
+    """The size of a step, in words."""
+    times = f" times {recipe.train.accumulate}" if recipe.train.accumulate > 1 else ""
+    return f"batches of {recipe.train.batch_tokens:,} {unit}{times}"
+
+
+def translation_card(
+    recipe: Recipe,
+    prepared: Prepared,
+    loaded: LoadedModel,
+    progress: Progress,
+    scores: Mapping[str, Scored],
+    source: str,
+) -> str:
+    model = loaded.config
+    directions = ", ".join(f"{s or '?'} to {t or '?'}" for s, t in loaded.task.directions)
+    read = sum(report.read for report in prepared.reports)
+    kept = sum(report.kept for report in prepared.reports)
+    held_out = ["", "The validation pairs were held out of the training data."] if not recipe.data.valid else []
+    card = Card(
+        title=f"Translation model, {directions}",
+        summary=f"An encoder-decoder Transformer trained with Headwise: {model.encoder_layers}+{model.decoder_layers} "
+        f"layers, width {model.width}, {model.heads} heads, feed-forward {model.hidden}, "
+        f"{parameter_count(loaded.model) / 1e6:.1f} million parameters, {prepared.tokenizer.size:,} tokens "
+        f"({prepared.tokenizer.kind}).",
+        data=[f"{read:,} training pairs were read, {kept:,} kept after cleaning.", *held_out],
+        files=prepared.files,
+        counted="pairs",
+        trained=f"{progress.tokens:,} target tokens, {batches_of(recipe)}, "
+        f"label smoothing {recipe.train.label_smoothing}",
+    )
+    return model_card(card, recipe, progress, scores, source, loaded.task.how_to_ask)

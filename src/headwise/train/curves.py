@@ -6,9 +6,13 @@ from typing import Any
 
 from headwise.train.report import read_log
 
+NO_METRIC = ("kind", "step", "loss", "best")
+"""What a record of a validation holds beside its metrics; those of a part, such as a direction, have a space."""
+NAMES = {"bleu": "BLEU, greedy"}
+
 
 def draw_curves(run: Path) -> Path | None:
-    """`curves.png` of the log: training and validation loss, and BLEU beside them where it was measured."""
+    """`curves.png` of the log: training and validation loss, and beside them the first other metric there is."""
     records = read_log(run)
     train = [r for r in records if r["kind"] == "train"]
     valid = [r for r in records if r["kind"] == "valid"]
@@ -29,22 +33,23 @@ def draw_curves(run: Path) -> Path | None:
             label="validation loss",
         )
     axes.set_xlabel("step")
-    axes.set_ylabel("negative log-likelihood a token")
+    axes.set_ylabel("loss (negative log-likelihood)")
     axes.grid(alpha=0.3)
     handles, labels = axes.get_legend_handles_labels()
-    measured = [record for record in valid if "bleu" in record]
+    metric = next((name for record in valid for name in record if name not in NO_METRIC and " " not in name), "")
+    measured = [record for record in valid if metric in record]
     if measured:
         right = axes.twinx()
         right.plot(
             _column(measured, "step"),
-            _column(measured, "bleu"),
+            _column(measured, metric),
             "s--",
             ms=3,
             color="#c0561f",
-            label="validation BLEU",
+            label=f"validation {NAMES.get(metric, metric)}",
         )
-        right.set_ylabel("BLEU, greedy")
-        right.set_ylim(bottom=0)
+        right.set_ylabel(NAMES.get(metric, metric))
+        right.set_ylim(bottom=min(0.0, *_column(measured, metric)))
         more_handles, more_labels = right.get_legend_handles_labels()
         handles, labels = handles + more_handles, labels + more_labels
     axes.legend(handles, labels, loc="center right")

@@ -1,18 +1,19 @@
-"""The training loop, from top to bottom. It knows no model class: an objective gives the loss of a batch."""
+"""The training loop, from top to bottom. It knows no model and no task: an objective gives the loss of a batch."""
 
 import contextlib
 import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from headwise.config import Recipe
-from headwise.data.batches import Batch, BatchStream, Position
+from headwise.data.batches import Position
 from headwise.data.prefetch import prefetch
 from headwise.errors import CheckpointError, TrainingError
 from headwise.storage import NewerFormatError
@@ -21,10 +22,36 @@ from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint,
 from headwise.train.interrupt import StopRequest
 from headwise.train.loss import TokenLoss
 from headwise.train.schedules import learning_rate
+from headwise.train.tune import parameter_groups
 
-Objective = Callable[[nn.Module, Batch], TokenLoss]
+
+class Batch(Protocol):
+    """What the loop asks of a batch, whatever is in it."""
+
+    @property
+    def count(self) -> int:
+        """What the sums of its loss are divided by: tokens to predict, or examples."""
+
+    def to(self, device: torch.device) -> Self: ...
+
+
+class Stream(Protocol):
+    """Endless batches in an order that a seed determines and a position resumes."""
+
+    def batches(self, position: Position | None = None) -> Iterator[tuple[Any, Position]]:
+        """Each batch from `position` on, with the position after it."""
+
+    def lines(self, batch: Any) -> list[str]:
+        """Where the rows of a batch come from, for messages."""
+
+
+Objective = Callable[[nn.Module, Any], TokenLoss]
+"""The loss of a batch, as sums."""
 Validate = Callable[[nn.Module], dict[str, float]]
-"""Metrics of the model as it stands, `loss` among them."""
+"""Metrics of the model as it stands, `loss` among them: it is better the lower, all others the higher."""
+
+LOOK_EVERY = 16
+"""Steps on a GPU between two looks at its results: each look waits until it has done all it was given."""
 
 
 class Reporter(Protocol):
@@ -40,7 +67,7 @@ class Reporter(Protocol):
 def fit(
     model: nn.Module,
     objective: Objective,
-    stream: BatchStream,
+    stream: Stream,
     recipe: Recipe,
     run: Path,
     *,
@@ -64,65 +91,60 @@ def fit(
         reporter.note(f"{progress.step:,} steps are done already: raise train.steps to train on")
     batches = prefetch(stream.batches(progress.position))
     keep = max(config.keep, config.average)
+    # A moving average must know at once whether the weights have moved.
+    look_every = LOOK_EVERY if device.type == "cuda" and average is None else 1
 
     def regular(step: int) -> bool:
         return step % config.checkpoint_every == 0 or step % config.validate_every == 0 or step == config.steps
 
     clock = time.perf_counter() - progress.seconds
     saved = progress.step
+    unseen: list[Step] = []
     model.train()
 
     while progress.step < config.steps and not progress.finished:
         step = progress.step + 1
         micro_batches, position = take(batches, config.accumulate)
-        tokens = sum(batch.target_tokens for batch in micro_batches)
+        count = sum(batch.count for batch in micro_batches)
 
-        loss = nll = 0.0
+        parts = []
         for batch in micro_batches:
             with torch.autocast(device.type, autocast, enabled=autocast is not None):
                 part = objective(model, batch.to(device))
-            torch.autograd.backward(part.loss / tokens)
-            loss += part.loss.item()
-            nll += part.nll.item()
+            torch.autograd.backward(part.loss / count)
+            parts.append((part.loss.detach(), part.nll.detach()))
         norm = clip_gradients(model, config.clip)
+        loss, nll = (torch.stack(each).sum() for each in zip(*parts, strict=True))
 
         rate = learning_rate(step, config, recipe.model)
-        if math.isfinite(loss) and math.isfinite(norm):
-            for group in optimiser.param_groups:
-                group["lr"] = rate
-            optimiser.step()
-            if average is not None:
-                average.update(model, step)
-            progress = dataclasses.replace(
-                progress,
-                tokens=progress.tokens + tokens,
-                nonfinite_row=0,
-                interval_loss=progress.interval_loss + loss,
-                interval_nll=progress.interval_nll + nll,
-                interval_tokens=progress.interval_tokens + tokens,
-            )
-        else:  # such a gradient would destroy the weights: the step is thrown away
-            progress = dataclasses.replace(
-                progress, nonfinite=progress.nonfinite + 1, nonfinite_row=progress.nonfinite_row + 1
-            )
-            lines = ", ".join(line for batch in micro_batches for line in stream.lines(batch)[:10])
-            reporter.note(f"step {step}: loss {loss} and gradient norm {norm}: skipped. Its lines: {lines}")
+        for group in optimiser.param_groups:
+            group["lr"] = rate * group["scale"]
+        update(optimiser, torch.isfinite(loss + norm))
         optimiser.zero_grad(set_to_none=True)
+        unseen.append(Step(step, micro_batches, count, torch.stack([loss, nll, norm])))
         progress = dataclasses.replace(progress, step=step, position=position, seconds=time.perf_counter() - clock)
-        reporter.stepped(step, nll / tokens)
-        if progress.nonfinite_row >= config.max_nonfinite:
-            raise TrainingError(
-                f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "
-                f"checkpoint is of step {saved}. Lower train.learning_rate or lengthen train.warmup"
-            )
 
-        if step % config.log_every == 0 or step == config.steps:
-            progress = log(progress, rate, norm, reporter)
-        better = False
-        if validate is not None and (step % config.validate_every == 0 or step == config.steps):
-            progress, better = validated(progress, model, average, recipe, validate, reporter)
+        logging = step % config.log_every == 0 or step == config.steps
+        validating = validate is not None and (step % config.validate_every == 0 or step == config.steps)
         stopping = bool(stop)  # asked once: what comes after this is the affair of the next step
-        if better or step % config.checkpoint_every == 0 or step == config.steps or progress.finished or stopping:
+        saving = step % config.checkpoint_every == 0 or step == config.steps or stopping
+        if len(unseen) >= look_every or logging or validating or saving:
+            thrown_away = progress.nonfinite
+            progress = seen(progress, unseen, stream, reporter)
+            unseen.clear()
+            if average is not None and progress.nonfinite == thrown_away:
+                average.update(model, step)
+            if progress.nonfinite_row >= config.max_nonfinite:
+                raise TrainingError(
+                    f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "
+                    f"checkpoint is of step {saved}. Lower train.learning_rate or lengthen train.warmup"
+                )
+        if logging:
+            progress = log(progress, rate, norm.item(), reporter)
+        if validate is not None and validating:
+            progress, better = validated(progress, model, average, recipe, validate, reporter)
+            saving = saving or better or progress.finished
+        if saving:
             save_checkpoint(run, progress, model, optimiser, average, keep, regular)
             saved = step
         if stopping:
@@ -131,14 +153,54 @@ def fit(
     return progress
 
 
+@dataclass(frozen=True)
+class Step:
+    """A step whose figures may still be on their way from the device."""
+
+    number: int
+    batches: list[Any]
+    count: int
+    figures: Tensor
+    """Loss and negative log-likelihood as sums, and the norm of the gradient."""
+
+
+def update(optimiser: torch.optim.Optimizer, finite: Tensor) -> None:
+    """A step of the optimiser - unless the gradient is not `finite`, which would destroy the weights.
+
+    The question is left to the device: a fused optimiser does nothing where it is told of an infinity, as it is
+    when gradients are scaled for float16.
+    """
+    optimiser.found_inf = (~finite).float()  # type: ignore[attr-defined]
+    optimiser.step()
+
+
+def seen(progress: Progress, steps: list[Step], stream: Stream, reporter: Reporter) -> Progress:
+    """Count the steps, once their figures are here, and tell of those that were thrown away."""
+    table: list[list[float]] = torch.stack([step.figures for step in steps]).tolist()
+    for step, (loss, nll, norm) in zip(steps, table, strict=True):
+        if math.isfinite(loss) and math.isfinite(norm):
+            progress = dataclasses.replace(
+                progress,
+                tokens=progress.tokens + step.count,
+                nonfinite_row=0,
+                interval_loss=progress.interval_loss + loss,
+                interval_nll=progress.interval_nll + nll,
+                interval_tokens=progress.interval_tokens + step.count,
+            )
+        else:
+            progress = dataclasses.replace(
+                progress, nonfinite=progress.nonfinite + 1, nonfinite_row=progress.nonfinite_row + 1
+            )
+            lines = ", ".join(line for batch in step.batches for line in stream.lines(batch)[:10])
+            reporter.note(f"step {step.number}: loss {loss} and gradient norm {norm}: skipped. Its lines: {lines}")
+        reporter.stepped(step.number, nll / step.count)
+    return progress
+
+
 def make_optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """Adam; weight decay, where there is any, on matrices alone."""
+    """Adam for all weights that learn."""
     config = recipe.train
-    parameters = list(model.parameters())
-    groups = [
-        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": config.weight_decay},
-        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-    ]
+    groups = parameter_groups(model, recipe)
     return torch.optim.AdamW(groups, lr=0.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True)
 
 
@@ -174,15 +236,15 @@ def resume(
     return Progress()
 
 
-def take(batches: Iterator[tuple[Batch, Position]], count: int) -> tuple[list[Batch], Position]:
+def take(batches: Iterator[tuple[Any, Position]], count: int) -> tuple[list[Any], Position]:
     """The batches of one step, and the place in the data after them."""
     taken = [next(batches) for _ in range(count)]
     return [batch for batch, _ in taken], taken[-1][1]
 
 
-def clip_gradients(model: nn.Module, limit: float) -> float:
+def clip_gradients(model: nn.Module, limit: float) -> Tensor:
     """Scale the whole gradient down to the norm `limit` (0: leave it); returns the norm it had."""
-    return nn.utils.clip_grad_norm_(model.parameters(), limit or math.inf).item()
+    return nn.utils.clip_grad_norm_(model.parameters(), limit or math.inf)
 
 
 def log(progress: Progress, rate: float, norm: float, reporter: Reporter) -> Progress:
@@ -219,7 +281,7 @@ def validated(
     model.train()
     metric = metrics[config.select_by]
     best = progress.best_metric
-    better = best is None or math.isnan(best) or (metric > best if config.select_by == "bleu" else metric < best)
+    better = best is None or math.isnan(best) or (metric < best if config.select_by == "loss" else metric > best)
     if better:
         progress = dataclasses.replace(progress, best_step=progress.step, best_metric=metric, stale=0)
     else:

@@ -19,21 +19,25 @@ class TokenLoss(NamedTuple):
     """Negative log-likelihood of the reference itself, for perplexity; no gradient."""
 
 
-def projected_cross_entropy(hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> TokenLoss:
-    """Loss of hidden states [N, D] against target ids [N] under logits = hidden @ weight^T, weight [V, D].
+def projected_cross_entropy(
+    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None = None
+) -> TokenLoss:
+    """Loss of hidden states [N, D] against target ids [N] under logits = hidden @ weight^T + bias, weight [V, D].
 
     Equal to `plain_cross_entropy`, the oracle, in a fraction of the memory and time: logits exist for a chunk
     of rows at a time, and their gradient is taken while they are at hand.
     """
     # Inside the function gradients are always off, and a parameter always asks for one: so the mode is passed.
     learning = torch.is_grad_enabled()
-    loss, nll = _ProjectedCrossEntropy.apply(hidden, weight, targets, smoothing, learning)  # type: ignore[no-untyped-call]
+    loss, nll = _ProjectedCrossEntropy.apply(hidden, weight, bias, targets, smoothing, learning)  # type: ignore[no-untyped-call]
     return TokenLoss(loss, nll)
 
 
-def plain_cross_entropy(hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> TokenLoss:
+def plain_cross_entropy(
+    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None = None
+) -> TokenLoss:
     """The same, the obvious way."""
-    logits = F.linear(hidden, weight).float()
+    logits = F.linear(hidden, weight, bias).float()
     loss = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
     return TokenLoss(loss, F.cross_entropy(logits, targets, reduction="sum").detach())
 
@@ -46,13 +50,20 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, learning: bool
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        smoothing: float,
+        learning: bool,
     ) -> tuple[Tensor, Tensor]:
         kind = hidden.device.type
         precision = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
-        needs_gradient = learning and any(ctx.needs_input_grad[:2])
+        needs_gradient = learning and any(ctx.needs_input_grad[:3])
         vocabulary = weight.size(0)
         weight_grad = torch.zeros_like(weight) if needs_gradient else None
+        bias_grad = torch.zeros_like(bias) if needs_gradient and bias is not None else None
         hidden_grad = torch.empty_like(hidden) if needs_gradient else None
         loss = hidden.new_zeros((), dtype=torch.float32)
         nll = loss.clone()
@@ -61,21 +72,26 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         with torch.autocast(kind, enabled=False):
             weight = weight.to(precision)
             mean_weight = weight.float().mean(0)  # the mean of all logits is one dot product with this
+            mean_bias = bias.float().mean() if bias is not None else 0.0
             for start in range(0, len(targets), rows):
                 part = slice(start, start + rows)
                 states, target = hidden[part].to(precision), targets[part, None]
                 logits = (states @ weight.T).float()  # [rows, V]
+                if bias is not None:
+                    logits += bias
                 target_logit = logits.gather(1, target)
                 log_p = logits.log_softmax(-1)
                 target_log_p = log_p.gather(1, target)
                 normaliser = target_logit - target_log_p
-                smooth = (normaliser - (states.float() @ mean_weight)[:, None]).sum()
+                smooth = (normaliser - (states.float() @ mean_weight)[:, None] - mean_bias).sum()
                 chunk_nll = -target_log_p.sum()
                 nll += chunk_nll
                 loss += (1 - smoothing) * chunk_nll + smoothing * smooth
                 if weight_grad is not None and hidden_grad is not None:
                     grad = log_p.exp_().sub_(smoothing / vocabulary)
                     grad.scatter_add_(1, target, torch.full_like(target_logit, smoothing - 1))
+                    if bias_grad is not None:
+                        bias_grad += grad.sum(0)
                     grad = grad.to(precision)
                     hidden_grad[part] = grad @ weight
                     if precision == weight_grad.dtype:
@@ -83,12 +99,13 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
                     else:
                         weight_grad += grad.T @ states
         if hidden_grad is not None:
-            ctx.save_for_backward(hidden_grad, weight_grad)
+            ctx.save_for_backward(hidden_grad, weight_grad, bias_grad)
         ctx.mark_non_differentiable(nll)
         return loss, nll
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        hidden_grad, weight_grad = ctx.saved_tensors
+        hidden_grad, weight_grad, bias_grad = ctx.saved_tensors
         scale = gradients[0]
-        return hidden_grad * scale, weight_grad * scale, None, None, None
+        bias_grad = None if bias_grad is None else bias_grad * scale
+        return hidden_grad * scale, weight_grad * scale, bias_grad, None, None, None

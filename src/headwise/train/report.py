@@ -20,10 +20,19 @@ LOG = "log.jsonl"
 class RunReporter:
     """Console, `log.jsonl` and, if asked for, TensorBoard. Use as a context."""
 
-    def __init__(self, run: Path, steps: int, *, tensorboard: bool = False, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        run: Path,
+        steps: int,
+        *,
+        tensorboard: bool = False,
+        stream: TextIO | None = None,
+        unit: str = "tokens",
+    ) -> None:
         self._log = run / LOG
         self._stream = stream or sys.stderr
         self._steps = steps
+        self._unit = unit
         self._bar: Progress | None = None
         self._task: Any = None
         self._board = _tensorboard(run) if tensorboard else None
@@ -68,7 +77,7 @@ class RunReporter:
     def trained(self, record: dict[str, float]) -> None:
         speed = self._speed(record)
         self._write({"kind": "train", **record, "tokens_per_second": speed})
-        figures = f"loss {record['nll']:.3f}  lr {record['learning_rate']:.2e}  {speed:,.0f} tokens/s"
+        figures = f"loss {record['nll']:.3f}  lr {record['learning_rate']:.2e}  {speed:,.0f} {self._unit}/s"
         if self._bar is not None:
             self._figures = figures
             self.stepped(int(record["step"]), record["nll"])

@@ -1,47 +1,49 @@
-"""A whole run: recipe in, trained model out."""
+"""A whole run: recipe in, trained model out. What differs between tasks is in their jobs (see train/job.py)."""
 
 import contextlib
+import importlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
-import numpy as np
 import torch
 
 from headwise.atomic import write_json, write_text
 from headwise.config import Recipe, from_tables, to_tables
-from headwise.data.batches import BatchStream
-from headwise.data.formats import corpus_languages, read_corpus
-from headwise.data.prepare import directions, prepare, tag_languages
-from headwise.data.prepared import Prepared
-from headwise.decode.translator import TranslateOptions, Translator
 from headwise.devices import autocast_dtype, best_device
-from headwise.errors import CheckpointError, ConfigError, DataError
-from headwise.evaluate import Scores, evaluate
+from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
-from headwise.models.encoder_decoder import check_shape
-from headwise.models.folder import WEIGHTS, LoadedModel, Task, checkpoints, load_weights, save_description, step_folder
-from headwise.models.weights import parameter_count, set_weights
+from headwise.models.folder import WEIGHTS, checkpoints, load_weights, save_description, step_folder
+from headwise.models.weights import set_weights, weights_of
+from headwise.nn.lora import merge_lora
 from headwise.storage import read_json, save_tensors
-from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.train.averages import mean_weights
-from headwise.train.card import model_card
 from headwise.train.checkpoint import Progress
 from headwise.train.curves import draw_curves
 from headwise.train.interrupt import StopRequest
+from headwise.train.job import Job, JobModule, Say, Scored
 from headwise.train.loop import fit
 from headwise.train.report import RunReporter
 from headwise.train.schedules import learning_rate
-from headwise.train.translation import teacher_forcing, validator
 
 RECIPE = "recipe.json"
 SCORES = "scores.json"
 DATA_KEY = "data.json"
 """Names the prepared data that the run began with."""
 
-BOUND = ("seed", "model", "text", "data")
+BOUND = ("task", "seed", "init", "model", "text", "data", "language", "classify", "images", "tune")
 """Parts of a recipe that a run cannot change once it has begun."""
+
+JOBS = {
+    "translation": "headwise.train.translation",
+    "causal_lm": "headwise.train.causal_lm",
+    "masked_lm": "headwise.train.masked_lm",
+    "classify": "headwise.train.classify",
+    "images": "headwise.train.images",
+}
+"""The module of each task; it is imported when it is needed, with what that task alone needs."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,13 @@ class Outcome:
 
     folder: Path
     progress: Progress
-    scores: dict[str, Scores]
+    scores: Mapping[str, Scored]
     interrupted: bool
     how_to_ask: str = ""
     """What `headwise translate` needs beside the model: ` --to de` if there are several target languages."""
 
 
-def train(recipe: Recipe, say: Callable[[str], None] = print) -> Outcome:
+def train(recipe: Recipe, say: Say = print) -> Outcome:
     """Prepare the data, train, and leave a model folder at `recipe.out`; goes on where an earlier run ended."""
     check(recipe)
     run = Path(recipe.out)
@@ -66,43 +68,25 @@ def train(recipe: Recipe, say: Callable[[str], None] = print) -> Outcome:
         return train_in(run, recipe, say)
 
 
-def train_in(run: Path, recipe: Recipe, say: Callable[[str], None]) -> Outcome:
+def train_in(run: Path, recipe: Recipe, say: Say) -> Outcome:
     """The run itself, in a folder that is this process's alone."""
-    cache = Path(recipe.data.cache) if recipe.data.cache else run / "data"
-    prepared = prepare(
-        recipe.data,
-        recipe.text,
-        cache,
-        recipe.seed,
-        say,
-        train_tokenizer=train_tokenizer,
-        load_tokenizer=load_tokenizer,
-    )
-    check_same_data(run, prepared)
-
     device = best_device(recipe.train.device)
-    loaded = new_model(recipe, prepared, device)
-    save_description(run, loaded.config, loaded.tokenizer, loaded.task)
+    job = job_module(recipe.task).open_job(recipe, run, device, say)
+    check_same_data(run, job.data_key)
+    check_selection(recipe, job)
+    save_description(run, job.loaded.config, job.loaded.tokenizer, job.loaded.task)
     write_json(run / RECIPE, to_tables(recipe))
-    say(describe(loaded, prepared, device))
+    say(f"{job.describe()}, on {device.type}")
 
-    reporter = RunReporter(run, recipe.train.steps, tensorboard=recipe.train.tensorboard)
+    reporter = RunReporter(run, recipe.train.steps, tensorboard=recipe.train.tensorboard, unit=job.unit)
     with StopRequest() as stop, reporter:
         progress = fit(
-            loaded.model,
-            teacher_forcing(recipe.train.label_smoothing),
-            batch_stream(recipe, prepared),
+            job.loaded.model,
+            job.objective,
+            job.stream,
             recipe,
             run,
-            validate=validator(
-                loaded,
-                prepared.valid,
-                recipe.train.batch_tokens,
-                recipe.train.validate_pairs,
-                recipe.train.validate_bleu,
-            )
-            if prepared.valid
-            else None,
+            validate=job.validate,
             reporter=reporter,
             stop=stop,
             autocast=autocast_dtype(recipe.train.precision, device),
@@ -111,8 +95,14 @@ def train_in(run: Path, recipe: Recipe, say: Callable[[str], None]) -> Outcome:
     draw_curves(run)
     if interrupted:
         return Outcome(run, progress, {}, True)
-    scores = finish(run, recipe, prepared, loaded, progress, say)
-    return Outcome(run, progress, scores, False, loaded.task.how_to_ask)
+    scores = finish(run, recipe, job, progress, say)
+    return Outcome(run, progress, scores, False, job.loaded.task.how_to_ask)
+
+
+def job_module(task: str) -> JobModule:
+    if task not in JOBS:
+        raise ConfigError(f"unknown task {task!r}; there are: {', '.join(JOBS)}")
+    return cast(JobModule, importlib.import_module(JOBS[task]))
 
 
 def check(recipe: Recipe) -> None:
@@ -139,17 +129,19 @@ def check(recipe: Recipe) -> None:
         if not 0 <= getattr(recipe.train, key) < 1:
             raise ConfigError(f"train.{key} must be at least 0 and below 1")
     best_device(recipe.train.device)
-    check_shape(recipe.model)
-    learning_rate(1, recipe.train, recipe.model)
-    if recipe.model.positions == "learned" and recipe.model.max_positions < recipe.data.max_tokens + 2:
-        raise ConfigError("model.max_positions must be at least data.max_tokens + 2, for <sos>, <eos> and a tag")
     if not 0 <= recipe.seed < 2**63:
         raise ConfigError("seed must be at least 0 and below 2^63")
-    for corpus in recipe.data.test:  # a misspelt name should not show after days of training
-        if next(iter(read_corpus(corpus, recipe.data)), None) is None:
-            raise DataError(f"the test set {(corpus.pairs or corpus.source)[0]} is empty")
-    if recipe.train.select_by == "bleu" and not recipe.train.validate_bleu:
-        raise ConfigError('train.select_by = "bleu" needs train.validate_bleu = true')
+    learning_rate(1, recipe.train, recipe.model)
+    with torch.device("meta"):  # shapes alone
+        model = build(recipe.model, 8, 0)
+    job_module(recipe.task).check(recipe, model)
+
+
+def check_selection(recipe: Recipe, job: Job) -> None:
+    if recipe.train.select_by not in job.metrics:
+        raise ConfigError(
+            f"train.select_by = {recipe.train.select_by!r}, but validation measures: {', '.join(job.metrics)}"
+        )
 
 
 def make_folder(run: Path) -> None:
@@ -161,7 +153,7 @@ def make_folder(run: Path) -> None:
         raise ConfigError(f"{run}: cannot be the output folder: no permission to write")
 
 
-def claim(run: Path, recipe: Recipe, say: Callable[[str], None]) -> None:
+def claim(run: Path, recipe: Recipe, say: Say) -> None:
     """An output folder belongs to one recipe: going on with another would silently mix two models."""
     if not (run / RECIPE).exists():
         if (run / WEIGHTS).exists():
@@ -195,9 +187,9 @@ def _differences(before: object, now: object, where: str) -> list[str]:
     return [] if before == now else [f"{where} was {before!r}, is {now!r}"]
 
 
-def check_same_data(run: Path, prepared: Prepared) -> None:
+def check_same_data(run: Path, key: str) -> None:
     """With other data the place in it means nothing, and with another tokenizer the weights do not."""
-    path, key = run / DATA_KEY, prepared.folder.name
+    path = run / DATA_KEY
     if path.exists() and read_json(path) != key:
         raise ConfigError(
             f"{run} was begun with other data: its files have changed; choose another --out, "
@@ -222,52 +214,7 @@ def alone(run: Path) -> Iterator[None]:
         yield
 
 
-def new_model(recipe: Recipe, prepared: Prepared, device: torch.device) -> LoadedModel:
-    """The model before its first step, drawn from the recipe's seed."""
-    torch.manual_seed(recipe.seed)
-    model = build(recipe.model, prepared.tokenizer.size, prepared.tokenizer.pad).to(device)
-    lengths = np.concatenate([train.corpus.source.lengths for train in prepared.train])
-    task = Task(
-        directions=tuple(directions(recipe.data)),
-        tags=bool(tag_languages(recipe.data, recipe.text)),
-        usual_tokens=int(np.quantile(lengths, 0.98)),
-        max_tokens=int(lengths.max()),
-    )
-    return LoadedModel(model, prepared.tokenizer, recipe.model, task)
-
-
-def batch_stream(recipe: Recipe, prepared: Prepared) -> BatchStream:
-    text, tokenizer = recipe.text, prepared.tokenizer
-
-    def sampler(ids: list[int], rng: np.random.Generator) -> list[int]:
-        return tokenizer.sample(ids, text.sampling, text.candidates, rng)
-
-    return BatchStream(
-        prepared.train,
-        tokenizer,
-        recipe.train.batch_tokens,
-        recipe.seed,
-        sampler=sampler if text.sampling else None,
-    )
-
-
-def describe(loaded: LoadedModel, prepared: Prepared, device: torch.device) -> str:
-    parameters = parameter_count(loaded.model)
-    pairs = sum(len(train.corpus) for train in prepared.train)
-    return (
-        f"{parameters / 1e6:.1f} million parameters, {loaded.tokenizer.size:,} tokens, {pairs:,} training pairs, "
-        f"on {device.type}"
-    )
-
-
-def finish(
-    run: Path,
-    recipe: Recipe,
-    prepared: Prepared,
-    loaded: LoadedModel,
-    progress: Progress,
-    say: Callable[[str], None],
-) -> dict[str, Scores]:
+def finish(run: Path, recipe: Recipe, job: Job, progress: Progress, say: Say) -> Mapping[str, Scored]:
     """The model folder: the best or averaged weights, their scores, the card."""
     if recipe.train.average > 1:
         newest = checkpoints(run)[-recipe.train.average :]
@@ -279,46 +226,12 @@ def finish(
     else:
         weights = load_weights(checkpoints(run)[-1])
         source = f"those of the last step, {progress.step:,}"
-    set_weights(loaded.model, weights, str(run))
-    save_tensors(run / WEIGHTS, weights)
-    scores = test(recipe, prepared, loaded, say)
-    write_text(run / "README.md", model_card(recipe, prepared, loaded, progress, scores, source))
+    model = job.loaded.model
+    set_weights(model, weights, str(run))
+    merge_lora(model)
+    save_tensors(run / WEIGHTS, weights_of(model))
+    model.eval()
+    scores = job.finish(say)
+    write_text(run / "README.md", job.card(progress, scores, source))
     write_json(run / SCORES, {name: score.as_dict() for name, score in scores.items()})
-    return scores
-
-
-def test(recipe: Recipe, prepared: Prepared, loaded: LoadedModel, say: Callable[[str], None]) -> dict[str, Scores]:
-    """Beam-search scores on the recipe's test sets, or else on the validation set."""
-    sets: list[tuple[str, list[str], list[str], str, str]] = []
-    for number, corpus in enumerate(recipe.data.test):
-        pairs = list(read_corpus(corpus, recipe.data))
-        name = Path((corpus.pairs or corpus.source)[0]).name if len(recipe.data.test) > 1 else "test set"
-        languages = corpus_languages(corpus, recipe.data)
-        sets.append(
-            (
-                f"{name} {number + 1}" if name in [each[0] for each in sets] else name,
-                [pair.source for pair in pairs],
-                [pair.target for pair in pairs],
-                *languages,
-            )
-        )
-    for valid in prepared.valid if not sets else []:
-        limit = recipe.train.validate_pairs or None
-        direction = f" {valid.source_language}-{valid.target_language}" if len(prepared.valid) > 1 else ""
-        sets.append(
-            (
-                f"validation set{direction}",
-                valid.sources[:limit],
-                valid.targets[:limit],
-                valid.source_language,
-                valid.target_language,
-            )
-        )
-    translator = Translator(loaded, recipe.train.device)
-    scores = {}
-    for name, sources, targets, source, target in sets:
-        say(f"translating the {name}: {len(sources):,} sentences, beam 4")
-        options = TranslateOptions(beam=4, alignments=False)
-        scores[name], _ = evaluate(translator, sources, targets, source, target, options=options)
-        say(f"{name}:\n{scores[name]}")
     return scores

@@ -1,16 +1,132 @@
-"""What translation asks of the loop: the loss of a batch, and how to validate."""
+"""Training a translator: the loss of a batch, how to validate, and how good it is in the end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
+import torch
 from torch import Tensor, nn
 
-from headwise.data.batches import Batch, ordered_batches
-from headwise.data.prepared import ValidSet
+from headwise.config import Recipe
+from headwise.data.batches import Batch, BatchStream, ordered_batches
+from headwise.data.formats import corpus_languages, read_corpus
+from headwise.data.prepare import directions, prepare, tag_languages
+from headwise.data.prepared import Prepared, ValidSet
 from headwise.decode.translator import TranslateOptions, Translator
-from headwise.evaluate import compare
+from headwise.errors import ConfigError, DataError
+from headwise.evaluate import Scores, compare, evaluate
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.folder import LoadedModel
+from headwise.models.folder import LoadedModel, Task
+from headwise.models.weights import parameter_count
+from headwise.text.kinds import load_tokenizer, train_tokenizer
+from headwise.train.card import translation_card
+from headwise.train.checkpoint import Progress
+from headwise.train.job import Say, Scored
+from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, projected_cross_entropy
+from headwise.train.start import new_model, starting_point
+
+
+def check(recipe: Recipe, model: nn.Module) -> None:
+    """Refuse what would only fail later."""
+    if not isinstance(model, EncoderDecoder):
+        raise ConfigError(f"a model of the family {recipe.model.family} cannot translate: choose an encoder_decoder")
+    if recipe.model.positions == "learned" and recipe.model.max_positions < recipe.data.max_tokens + 2:
+        raise ConfigError("model.max_positions must be at least data.max_tokens + 2, for <sos>, <eos> and a tag")
+    for corpus in recipe.data.test:  # a misspelt name should not show after days of training
+        if next(iter(read_corpus(corpus, recipe.data)), None) is None:
+            raise DataError(f"the test set {(corpus.pairs or corpus.source)[0]} is empty")
+    if recipe.train.select_by == "bleu" and not recipe.train.validate_bleu:
+        raise ConfigError('train.select_by = "bleu" needs train.validate_bleu = true')
+
+
+def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "TranslationJob":
+    start = starting_point(recipe, device)
+    prepared = prepare(
+        recipe.data,
+        recipe.text,
+        Path(recipe.data.cache) if recipe.data.cache else run / "data",
+        recipe.seed,
+        say,
+        start.tokenizer if start else None,
+        train_tokenizer=train_tokenizer,
+        load_tokenizer=load_tokenizer,
+    )
+    tokenizer, config = prepared.tokenizer, recipe.model
+    model = start.model if start else new_model(recipe, tokenizer.size, tokenizer.pad).to(device)
+    loaded = LoadedModel(model, tokenizer, config, task_of(recipe, prepared))
+    return TranslationJob(
+        recipe,
+        prepared,
+        loaded,
+        batch_stream(recipe, prepared),
+        teacher_forcing(recipe.train.label_smoothing),
+        validator(
+            loaded,
+            prepared.valid,
+            recipe.train.batch_tokens,
+            recipe.train.validate_pairs,
+            recipe.train.validate_bleu,
+        )
+        if prepared.valid
+        else None,
+    )
+
+
+@dataclass(frozen=True)
+class TranslationJob:
+    recipe: Recipe
+    prepared: Prepared
+    loaded: LoadedModel
+    stream: BatchStream
+    objective: Objective
+    validate: Validate | None
+    unit: str = "tokens"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return ("loss", "bleu") if self.recipe.train.validate_bleu else ("loss",)
+
+    @property
+    def data_key(self) -> str:
+        return self.prepared.folder.name
+
+    def describe(self) -> str:
+        pairs = sum(len(train.corpus) for train in self.prepared.train)
+        parameters = parameter_count(self.loaded.model) / 1e6
+        return f"{parameters:.1f} million parameters, {self.prepared.tokenizer.size:,} tokens, {pairs:,} training pairs"
+
+    def finish(self, say: Say) -> dict[str, Scores]:
+        return test(self.recipe, self.prepared, self.loaded, say)
+
+    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+        return translation_card(self.recipe, self.prepared, self.loaded, progress, scores, source)
+
+
+def task_of(recipe: Recipe, prepared: Prepared) -> Task:
+    lengths = np.concatenate([train.corpus.source.lengths for train in prepared.train])
+    return Task(
+        directions=tuple(directions(recipe.data)),
+        tags=bool(tag_languages(recipe.data, recipe.text)),
+        usual_tokens=int(np.quantile(lengths, 0.98)),
+        max_tokens=int(lengths.max()),
+    )
+
+
+def batch_stream(recipe: Recipe, prepared: Prepared) -> BatchStream:
+    text, tokenizer = recipe.text, prepared.tokenizer
+
+    def sampler(ids: list[int], rng: np.random.Generator) -> list[int]:
+        return tokenizer.sample(ids, text.sampling, text.candidates, rng)
+
+    return BatchStream(
+        prepared.train,
+        tokenizer,
+        recipe.train.batch_tokens,
+        recipe.seed,
+        sampler=sampler if text.sampling else None,
+    )
 
 
 def teacher_forcing(smoothing: float) -> Callable[[nn.Module, Batch], TokenLoss]:
@@ -42,7 +158,7 @@ def validator(
         language = valid.target_language
         for batch in ordered_batches(valid.corpus, loaded.tokenizer, batch_tokens, language, pairs):
             nll += objective(model, batch.to(device)).nll.item()
-            tokens += batch.target_tokens
+            tokens += batch.count
         return nll / max(tokens, 1)
 
     def bleu_of(translator: Translator, valid: ValidSet) -> float:
@@ -64,3 +180,40 @@ def validator(
         return means
 
     return validate
+
+
+def test(recipe: Recipe, prepared: Prepared, loaded: LoadedModel, say: Say) -> dict[str, Scores]:
+    """Beam-search scores on the recipe's test sets, or else on the validation set."""
+    sets: list[tuple[str, list[str], list[str], str, str]] = []
+    for number, corpus in enumerate(recipe.data.test):
+        pairs = list(read_corpus(corpus, recipe.data))
+        name = Path((corpus.pairs or corpus.source)[0]).name if len(recipe.data.test) > 1 else "test set"
+        languages = corpus_languages(corpus, recipe.data)
+        sets.append(
+            (
+                f"{name} {number + 1}" if name in [each[0] for each in sets] else name,
+                [pair.source for pair in pairs],
+                [pair.target for pair in pairs],
+                *languages,
+            )
+        )
+    for valid in prepared.valid if not sets else []:
+        limit = recipe.train.validate_pairs or None
+        direction = f" {valid.source_language}-{valid.target_language}" if len(prepared.valid) > 1 else ""
+        sets.append(
+            (
+                f"validation set{direction}",
+                valid.sources[:limit],
+                valid.targets[:limit],
+                valid.source_language,
+                valid.target_language,
+            )
+        )
+    translator = Translator(loaded, recipe.train.device)
+    scores = {}
+    for name, sources, targets, source, target in sets:
+        say(f"translating the {name}: {len(sources):,} sentences, beam 4")
+        options = TranslateOptions(beam=4, alignments=False)
+        scores[name], _ = evaluate(translator, sources, targets, source, target, options=options)
+        say(f"{name}:\n{scores[name]}")
+    return scores

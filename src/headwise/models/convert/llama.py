@@ -1,0 +1,106 @@
+"""Llama 1, 2, 3 and Mistral: the same names; Mistral looks back through a window."""
+
+from typing import Any
+
+from headwise.config import ModelConfig
+from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.convert.rotary import rotary_in, rotary_out
+from headwise.models.convert.rules import Copy, Names, linear, rule
+
+
+def config_in(published: Published, head: Head) -> ModelConfig:
+    published.refuse_unless("pretraining_tp", 1)
+    width, heads = published.need("hidden_size"), published.need("num_attention_heads")
+    key_value_heads = published.get("num_key_value_heads", heads)
+    head_width = published.get("head_dim", width // heads)
+    return ModelConfig(
+        family="causal_lm",
+        width=width,
+        decoder_layers=published.need("num_hidden_layers"),
+        heads=heads,
+        key_value_heads=key_value_heads if key_value_heads != heads else 0,
+        head_width=head_width if head_width * heads != width else 0,
+        window=published.get("sliding_window", 0),
+        hidden=published.need("intermediate_size"),
+        activation=published.choose("hidden_act", ACTIVATIONS, "silu"),
+        feed_forward="gated",
+        norm="rms",
+        norm_order="pre",
+        norm_epsilon=published.get("rms_norm_eps", 1e-6),
+        positions="rotary",
+        max_positions=published.get("max_position_embeddings", 2048),
+        **rotary_in(published, head_width),
+        embedding_scale=False,
+        tie="all" if published.get("tie_word_embeddings", False) else "none",
+        bias=published.get("mlp_bias", False),
+        attention_bias=published.get("attention_bias", False),
+        language_head=head != "classifier",
+        classes=published.classes if head == "classifier" else 0,
+        pooling="last",
+        dropout=0.0,
+        attention_dropout=published.get("attention_dropout", 0.0),
+        init="normal",
+    )
+
+
+def config_out(config: ModelConfig) -> dict[str, Any]:
+    return {
+        "hidden_size": config.width,
+        "num_hidden_layers": config.decoder_layers,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.key_value_heads or config.heads,
+        "head_dim": config.head_width or config.width // config.heads,
+        "intermediate_size": config.hidden,
+        "hidden_act": THEIR_ACTIVATIONS[config.activation],
+        "rms_norm_eps": config.norm_epsilon or 1e-6,
+        "max_position_embeddings": config.max_positions,
+        **rotary_out(config),
+        "tie_word_embeddings": config.tie != "none",
+        "attention_dropout": config.attention_dropout,
+        "mlp_bias": config.bias,
+        "attention_bias": bool(config.attention_bias),
+    }
+
+
+def mistral_out(config: ModelConfig) -> dict[str, Any]:
+    return {**config_out(config), "sliding_window": config.window or None}
+
+
+def names(config: ModelConfig) -> Names:
+    body = "body." if config.classes else ""
+    yield rule("model.embed_tokens.weight", f"{body}embedding.weight")
+    for i in range(config.decoder_layers):
+        theirs, ours = f"model.layers.{i}", f"{body}decoder.layers.{i}"
+        yield rule(f"{theirs}.input_layernorm.weight", f"{ours}.self_norm.norm.weight")
+        yield rule(f"{theirs}.post_attention_layernorm.weight", f"{ours}.feed_forward_norm.norm.weight")
+        for their_name, our_name in (("q", "query"), ("k", "key"), ("v", "value"), ("o", "output")):
+            bias = bool(config.attention_bias)
+            yield from linear(f"{theirs}.self_attn.{their_name}_proj", f"{ours}.self_attention.{our_name}", bias)
+        for their_name, our_name in (("gate", "gate"), ("up", "expand"), ("down", "contract")):
+            yield from linear(f"{theirs}.mlp.{their_name}_proj", f"{ours}.feed_forward.{our_name}", config.bias)
+    yield rule("model.norm.weight", f"{body}decoder.final_norm.weight")
+    if config.classes:
+        yield rule("score.weight", "output.weight")
+    elif config.tie == "none":
+        yield rule("lm_head.weight", "output_projection.weight")
+    else:
+        yield Copy("lm_head.weight", "model.embed_tokens.weight")
+
+
+LLAMA = Family(
+    model_type="llama",
+    architectures={"LlamaForCausalLM": "language", "LlamaForSequenceClassification": "classifier"},
+    config_in=config_in,
+    config_out=config_out,
+    names=names,
+    ignored=(r"rotary_emb\.inv_freq$",),
+)
+
+MISTRAL = Family(
+    model_type="mistral",
+    architectures={"MistralForCausalLM": "language", "MistralForSequenceClassification": "classifier"},
+    config_in=config_in,
+    config_out=mistral_out,
+    names=names,
+    ignored=(r"rotary_emb\.inv_freq$",),
+)

@@ -1,0 +1,49 @@
+"""One door to every kind of weights that other programs write."""
+
+from pathlib import Path
+
+from headwise.errors import CheckpointError
+from headwise.models.foreign.folder import CONFIG, INDEX, READERS, read_folder
+from headwise.models.foreign.gguf import read_gguf
+from headwise.models.foreign.llama2c import read_header, read_llama2c
+from headwise.models.foreign.value import Foreign
+
+READABLE = (
+    "a Hugging Face folder (config.json with model.safetensors or pytorch_model.bin), a .gguf file or a folder with "
+    "one, or a llama2.c checkpoint (.bin, its tokenizer.bin beside it)"
+)
+TOKENIZER = "tokenizer.bin"
+"""Beside a llama2.c checkpoint."""
+
+
+def read_foreign(path: str | Path) -> Foreign:
+    """The model in whatever this path is."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            return _read_folder(path)
+        if not path.is_file():
+            raise CheckpointError(f"{path}: no such file or folder")
+        with path.open("rb") as file:
+            magic = file.read(4)
+        if path.suffix == ".gguf" or magic == b"GGUF":
+            return read_gguf(path)
+        if path.suffix == ".bin" and magic[:2] != b"PK" and (read_header(path) or magic == b"24ka"):
+            tokenizer = path.with_name(TOKENIZER)
+            return read_llama2c(path, tokenizer if tokenizer.is_file() and tokenizer != path else None)
+    except OSError as error:
+        raise CheckpointError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from None
+    raise CheckpointError(f"{path}: not a model that can be read. What can: {READABLE}")
+
+
+def _read_folder(path: Path) -> Foreign:
+    weights = any((path / f"{name}{end}").is_file() for name in READERS for end in ("", INDEX))
+    files = sorted(path.glob("*.gguf"))
+    if files and not weights:  # a config.json beside a GGUF file says less than the file itself
+        if len(files) > 1:
+            names = ", ".join(file.name for file in files[:5])
+            raise CheckpointError(f"{path}: holds {len(files)} .gguf files ({names}): name one of them")
+        return read_gguf(files[0])
+    if weights or (path / CONFIG).is_file():
+        return read_folder(path)
+    raise CheckpointError(f"{path}: not a model that can be read. What can: {READABLE}")

@@ -1,0 +1,114 @@
+"""An encoder alone: it represents a text, and fills in its blanks (BERT, RoFormer and their kin)."""
+
+import torch
+from torch import Tensor, nn
+
+from headwise.config import ModelConfig
+from headwise.models import blocks
+from headwise.models.encoder_decoder import Encoded
+from headwise.nn.dropout import Dropout
+from headwise.nn.embedding import OutputProjection, PredictionHead, TokenEmbedding
+from headwise.nn.feed_forward import ACTIVATIONS
+from headwise.nn.init import initialise
+from headwise.nn.masks import padding_mask
+from headwise.nn.pooling import POOLERS, Pooler
+from headwise.nn.positions import PositionEncoding
+from headwise.nn.stack import Context, Stack, StackOutput
+
+
+class MaskedLM(nn.Module):
+    """Ids in, a vector a token out; with a head, logits of what stands at each place."""
+
+    def __init__(
+        self,
+        embedding: TokenEmbedding,
+        segments: TokenEmbedding | None,
+        tasks: TokenEmbedding | None,
+        positions: PositionEncoding,
+        embedding_norm: nn.Module | None,
+        embedding_projection: nn.Linear | None,
+        encoder: Stack,
+        pooler: Pooler | None,
+        head: PredictionHead | None,
+        next_sentence: nn.Linear | None,
+        dropout: float,
+        pad: int,
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.segments = segments
+        self.tasks = tasks
+        self.positions = positions
+        self.embedding_norm = embedding_norm
+        self.embedding_projection = embedding_projection
+        self.encoder = encoder
+        self.pooler = pooler
+        self.head = head
+        self.next_sentence = next_sentence
+        self.dropout = Dropout(dropout)
+        self.pad = pad
+
+    def encode(self, tokens: Tensor, segments: Tensor | None = None, capture: bool = False) -> Encoded:
+        """[B, T] ids, and [B, T] numbers of segments (all 0 if not given) -> hidden states."""
+        length = tokens.size(1)
+        positions = torch.arange(length, device=tokens.device)
+        x = self.embedding(tokens)
+        if self.segments is not None:
+            x = x + self.segments(torch.zeros_like(tokens) if segments is None else segments)
+        if self.tasks is not None:
+            x = x + self.tasks(torch.zeros_like(tokens))
+        x = self.positions.embed(x, positions)
+        x = self.dropout(x if self.embedding_norm is None else self.embedding_norm(x))
+        if self.embedding_projection is not None:
+            x = self.embedding_projection(x)
+        mask = padding_mask(tokens, self.pad)
+        context = Context(
+            mask=mask,
+            rotation=self.positions.rotation(positions),
+            bias=self.positions.bias(length, length),
+            capture=capture,
+        )
+        output: StackOutput = self.encoder(x, context)
+        return Encoded(output.hidden, mask, output.self_weights)
+
+    def pool(self, hidden: Tensor) -> Tensor:
+        """[B, T, D] -> [B, D]: the first position, through the pooler if there is one."""
+        first = hidden[:, 0]
+        return first if self.pooler is None else self.pooler(first)
+
+    def forward(self, tokens: Tensor, segments: Tensor | None = None) -> Tensor:
+        """[B, T] -> logits [B, T, V]."""
+        if self.head is None:
+            raise ValueError("this encoder has no head that predicts tokens: use `encode`")
+        logits: Tensor = self.head(self.encode(tokens, segments).memory)
+        return logits
+
+
+def build_masked_lm(config: ModelConfig, vocabulary: int, pad: int) -> MaskedLM:
+    """Assemble and initialise the model that `config` describes."""
+    width = config.embedding_width or config.width
+    embedding = blocks.token_embedding(config, vocabulary, width)
+    model = MaskedLM(
+        embedding=embedding,
+        segments=TokenEmbedding(config.segments, width) if config.segments else None,
+        tasks=TokenEmbedding(config.task_types, width) if config.task_types else None,
+        positions=blocks.positions(config, width, causal=False),
+        embedding_norm=blocks.norm(config, width) if config.embedding_norm else None,
+        embedding_projection=nn.Linear(width, config.width) if config.embedding_width else None,
+        encoder=blocks.stack(config, config.encoder_layers, causal=False),
+        pooler=Pooler(config.width, POOLERS[config.pooler]) if config.pooler else None,
+        head=_head(config, width, embedding) if config.language_head else None,
+        next_sentence=nn.Linear(config.width, 2) if config.next_sentence else None,
+        dropout=config.dropout,
+        pad=pad,
+    )
+    initialise(model, config.init)
+    return model
+
+
+def _head(config: ModelConfig, width: int, embedding: TokenEmbedding) -> PredictionHead:
+    weight = nn.Parameter(torch.empty_like(embedding.weight)) if config.tie == "none" else embedding.weight
+    projection = OutputProjection(weight, bias=config.output_bias, scale=config.output_scale)
+    return PredictionHead(
+        nn.Linear(config.width, width), ACTIVATIONS[config.activation], blocks.norm(config, width), projection
+    )

@@ -1,0 +1,135 @@
+"""How fast rotary positions turn, and the ways to slow them down for texts longer than those of training.
+
+Pair i of a head turns by base^(-2i/R) a position. Each way of scaling is an object here.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+
+class Frequencies:
+    """As in RoFormer: `width` values of a head (R) turn, none is slowed down."""
+
+    factor = 1.0
+    """What cosines and sines are multiplied by: some methods make attention sharper on long texts."""
+
+    def __init__(self, width: int, base: float = 10000.0) -> None:
+        if width % 2:
+            raise ValueError(f"rotary positions turn pairs: an even number of values, not {width}")
+        self.width = width
+        self.base = base
+
+    def turns(self, positions: Tensor) -> Tensor:
+        """[R/2] radians a position, for a pass over these positions."""
+        return self.plain()
+
+    def plain(self, base: float | None = None) -> Tensor:
+        exponents = torch.arange(0, self.width, 2, dtype=torch.float32) / self.width
+        return 1.0 / (base or self.base) ** exponents
+
+
+class Linear(Frequencies):
+    """All alike slower: position 4 is where position 1 was (linear interpolation)."""
+
+    def __init__(self, width: int, base: float, stretch: float) -> None:
+        super().__init__(width, base)
+        self.stretch = stretch
+
+    def turns(self, positions: Tensor) -> Tensor:
+        return self.plain() / self.stretch
+
+
+class Dynamic(Frequencies):
+    """A larger base once a text outgrows `length`: slow pairs slow down most (NTK-aware scaling)."""
+
+    def __init__(self, width: int, base: float, stretch: float, length: int) -> None:
+        super().__init__(width, base)
+        self.stretch = stretch
+        self.length = length
+
+    def turns(self, positions: Tensor) -> Tensor:
+        longest = max(int(positions.max()) + 1, self.length)
+        growth = self.stretch * longest / self.length - (self.stretch - 1)
+        return self.plain(self.base * growth ** (self.width / (self.width - 2)))
+
+
+class Llama3(Frequencies):
+    """Fast pairs stay, slow ones are stretched, those between are blended (Llama 3.1)."""
+
+    def __init__(self, width: int, base: float, stretch: float, length: int, low: float, high: float) -> None:
+        super().__init__(width, base)
+        self.stretch = stretch
+        self.length = length
+        self.low = low
+        self.high = high
+
+    def turns(self, positions: Tensor) -> Tensor:
+        plain = self.plain()
+        rounds = self.length * plain / (2 * math.pi)  # how often a pair goes round within the length of training
+        share = ((rounds - self.low) / (self.high - self.low)).clamp(0, 1)
+        return (1 - share) * plain / self.stretch + share * plain
+
+
+class Yarn(Frequencies):
+    """The same idea with a ramp over the pairs' numbers, and sharper attention (YaRN)."""
+
+    def __init__(
+        self,
+        width: int,
+        base: float,
+        stretch: float,
+        length: int,
+        fast: float = 32.0,
+        slow: float = 1.0,
+        factor: float = 0.0,
+        truncate: bool = True,
+    ) -> None:
+        super().__init__(width, base)
+        self.stretch = stretch
+        self.factor = factor or (0.1 * math.log(stretch) + 1.0 if stretch > 1 else 1.0)
+
+        def pair_of(rounds: float) -> float:
+            return width * math.log(length / (rounds * 2 * math.pi)) / (2 * math.log(base))
+
+        first, last = pair_of(fast), pair_of(slow)
+        if truncate:
+            first, last = math.floor(first), math.ceil(last)
+        self.first = max(first, 0)
+        self.last = min(last, width - 1)
+        if self.first == self.last:
+            self.last += 0.001
+
+    def turns(self, positions: Tensor) -> Tensor:
+        plain = self.plain()
+        numbers = torch.arange(self.width // 2, dtype=torch.float32)
+        stretched = ((numbers - self.first) / (self.last - self.first)).clamp(0, 1)
+        return plain / self.stretch * stretched + plain * (1 - stretched)
+
+
+class LongRope(Frequencies):
+    """A divisor a pair, found by search: one list up to the length of training, another beyond it (LongRoPE)."""
+
+    def __init__(
+        self,
+        width: int,
+        base: float,
+        stretch: float,
+        length: int,
+        short: tuple[float, ...],
+        long: tuple[float, ...],
+        factor: float = 0.0,
+    ) -> None:
+        super().__init__(width, base)
+        for name, divisors in (("short", short), ("long", long)):
+            if len(divisors) != width // 2:
+                raise ValueError(f"{len(divisors)} {name} factors for {width // 2} rotary pairs")
+        self.length = length
+        self.short = short
+        self.long = long
+        self.factor = factor or (math.sqrt(1 + math.log(stretch) / math.log(length)) if stretch > 1 else 1.0)
+
+    def turns(self, positions: Tensor) -> Tensor:
+        divisors = self.long if int(positions.max()) + 1 > self.length else self.short
+        return self.plain() / torch.tensor(divisors, dtype=torch.float32)

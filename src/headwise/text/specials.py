@@ -1,0 +1,115 @@
+"""The ids that stand for no text, and where they go: around one text, around a pair, around a translation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+PAD, SOS, EOS, UNK = range(4)
+SPECIALS = ("<pad>", "<sos>", "<eos>", "<unk>")
+MASK = "<mask>"
+
+Item = int | Literal["source", "target"]
+"""An id, or the tag of the source or of the target language."""
+
+
+@dataclass(frozen=True)
+class Framing:
+    """Which specials a model expects around its texts."""
+
+    single: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """Before and after one text."""
+    pair: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] = ((), (), ())
+    """Before, between and after two texts."""
+    segments: tuple[int, int, int] = (0, 0, 0)
+    """Of what stands between them, of the second text, and of what follows it; all before that is 0."""
+    source: tuple[tuple[Item, ...], tuple[Item, ...]] = ((), ())
+    """Before and after a text that is to be translated."""
+    start: tuple[Item, ...] = ()
+    """What a translation begins with, after the first id."""
+    first: Literal["sos", "target"] = "sos"
+    """What the decoder is given first: the same id always, or the target language's tag (mBART)."""
+
+
+@dataclass(frozen=True)
+class Specials:
+    """The special ids of one tokenizer."""
+
+    pad: int
+    sos: int
+    eos: int
+    unk: int
+    mask: int | None
+    names: Mapping[int, str]
+    """Each id that stands for no text, and how it is shown."""
+    forbidden: tuple[int, ...]
+    """Ids that a search leaves out."""
+    tags: Mapping[str, int] = field(default_factory=dict)
+    framing: Framing = field(default_factory=Framing)
+
+    def to_table(self) -> dict[str, Any]:
+        """What JSON can hold and `from_table` reads."""
+        framing = self.framing
+        return {
+            "ids": {"pad": self.pad, "sos": self.sos, "eos": self.eos, "unk": self.unk, "mask": self.mask},
+            "names": {str(i): name for i, name in self.names.items()},
+            "forbidden": list(self.forbidden),
+            "tags": dict(self.tags),
+            "single": [list(ids) for ids in framing.single],
+            "pair": [list(ids) for ids in framing.pair],
+            "segments": list(framing.segments),
+            "source": [list(items) for items in framing.source],
+            "start": list(framing.start),
+            "first": framing.first,
+        }
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> "Specials":
+        before, after = map(tuple, table["single"])
+        left, middle, right = map(tuple, table["pair"])
+        source_before, source_after = map(tuple, table["source"])
+        framing = Framing(
+            single=(before, after),
+            pair=(left, middle, right),
+            segments=tuple(table["segments"]),
+            source=(source_before, source_after),
+            start=tuple(table["start"]),
+            first=table["first"],
+        )
+        return cls(
+            **table["ids"],
+            names={int(i): name for i, name in table["names"].items()},
+            forbidden=tuple(table["forbidden"]),
+            tags=table["tags"],
+            framing=framing,
+        )
+
+
+def special_names(languages: Sequence[str], mask: bool = False) -> tuple[str, ...]:
+    """The pieces of the first ids of our own kinds: four specials, the language tags, and the mask if there is one."""
+    return (*SPECIALS, *(f"<2{language}>" for language in languages), *([MASK] if mask else []))
+
+
+def own_specials(languages: Sequence[str], mask: bool = False, names: Mapping[str, str] | None = None) -> Specials:
+    """Of the kinds that are trained here: `<sos> a <eos> b <eos>`, and a source that may begin with its target's tag.
+
+    `names` gives some of them other names, such as [CLS] for `<sos>`.
+    """
+    shown = [(names or {}).get(name, name) for name in special_names(languages, mask)]
+    tags = {language: len(SPECIALS) + i for i, language in enumerate(languages)}
+    masks = [len(shown) - 1] if mask else []
+    return Specials(
+        PAD,
+        SOS,
+        EOS,
+        UNK,
+        mask=masks[0] if masks else None,
+        names=dict(enumerate(shown)),
+        forbidden=(PAD, SOS, UNK, *tags.values(), *masks),
+        tags=tags,
+        framing=Framing(
+            single=((SOS,), (EOS,)),
+            pair=((SOS,), (EOS,), (EOS,)),
+            segments=(0, 1, 1),
+            source=(("target",), (EOS,)),
+        ),
+    )

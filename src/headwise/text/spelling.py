@@ -1,0 +1,88 @@
+"""Pieces as the bytes that they spell: how to show them, and which word each belongs to."""
+
+import re
+from collections.abc import Sequence
+
+from headwise.text.escape import SPACE
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """GPT-2's way to write each byte as a printable character: Latin-1's printable ones stand for themselves,
+    the others, in order, for the characters from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    alphabet = {chr(byte): byte for byte in printable}
+    return alphabet | {chr(0x100 + i): byte for i, byte in enumerate(others)}
+
+
+BYTES = _byte_alphabet()
+LETTERS = {byte: letter for letter, byte in BYTES.items()}
+
+_BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
+
+
+def from_letters(piece: str) -> bytes:
+    """The bytes of a byte-level piece; characters that stand for no byte are their UTF-8."""
+    return b"".join(bytes([BYTES[c]]) if c in BYTES else c.encode() for c in piece)
+
+
+def from_sentencepiece(piece: str) -> bytes:
+    """The bytes of a piece that writes a space as ▁, and that may be a single byte."""
+    match = _BYTE_PIECE.fullmatch(piece)
+    return bytes([int(match[1], 16)]) if match else piece.replace(SPACE, " ").encode()
+
+
+def show(spelt: bytes) -> str:
+    """Readable, and different for different bytes: spaces as ▁, what is no text as hexadecimal bytes."""
+    shown: list[str] = []
+    for character in spelt.decode(errors="surrogateescape"):
+        if character == " ":
+            shown.append(SPACE)
+        elif character == SPACE:
+            shown.append("<U+2581>")
+        elif 0xDC80 <= ord(character) <= 0xDCFF:
+            shown.append(f"<0x{ord(character) - 0xDC00:02X}>")
+        elif character.isprintable():
+            shown.append(character)
+        else:
+            shown += [f"<0x{byte:02X}>" for byte in character.encode(errors="surrogatepass")]
+    return "".join(shown)
+
+
+def words_of(spelt: Sequence[bytes | None]) -> list[int]:
+    """For each piece the index of the word that its first character which is no space belongs to.
+
+    None is a special, which belongs to none. A piece of spaces belongs to the word after it, or to none.
+    """
+    owners: list[int | None] = []  # of each byte: its word, or None for a space
+    word, inside = -1, False
+    for character in b"".join(each or b"" for each in spelt).decode(errors="surrogateescape"):
+        if character.isspace():
+            inside = False
+        elif not inside:
+            word, inside = word + 1, True
+        owners += [word if inside else None] * _width(character)
+    following, upcoming = list(owners), -1  # -1: nothing but spaces follows
+    for place in range(len(owners) - 1, -1, -1):
+        own = owners[place]
+        upcoming = upcoming if own is None else own
+        following[place] = upcoming
+    words: list[int] = []
+    place = 0
+    for each in spelt:
+        if not each:
+            words.append(-1 if each is None else _at(following, place))
+            continue
+        inner = [owner for owner in owners[place : place + len(each)] if owner is not None]
+        words.append(inner[0] if inner else _at(following, place))
+        place += len(each)
+    return words
+
+
+def _at(following: Sequence[int | None], place: int) -> int:
+    owner = following[place] if place < len(following) else -1
+    return -1 if owner is None else owner
+
+
+def _width(character: str) -> int:
+    return len(character.encode(errors="surrogateescape"))

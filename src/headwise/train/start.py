@@ -1,0 +1,111 @@
+"""The model a run starts with: drawn from the recipe's seed, or the one in `recipe.init`."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from headwise.config import ModelConfig, Recipe, from_tables, to_tables
+from headwise.errors import ConfigError
+from headwise.models.build import build
+from headwise.models.folder import LoadedModel, load, load_description
+from headwise.models.weights import Weights, set_weights, weights_of
+from headwise.presets import resolve
+
+FREE = frozenset({"dropout", "attention_dropout", "hidden_dropout", "classes", "pooling", "language_head"})
+"""Keys of the model table that may differ from those of the model in `init`; all others are its shape."""
+
+LEARNING_RATE = 5e-5
+"""Peak with `init`, unless the recipe gives one: weights that know something must not be washed away."""
+
+HEADS = ("output.", "head.", "pooler.", "next_sentence.", "output_projection.")
+"""Parts that a model for another task may have afresh, or may leave behind: names under the model or its body."""
+
+
+def recipe_from(tables: dict[str, Any]) -> Recipe:
+    """The whole recipe of tables: with `init`, the model's shape is that folder's instead of a preset's."""
+    init = tables.get("init")
+    if not init:
+        return resolve(tables)
+    given = tables.get("model", {})
+    if not isinstance(given, dict):
+        raise ConfigError("model must be a table")
+    shape = to_tables(folder_config(str(init)))
+    wanted = to_tables(from_tables(ModelConfig, given, "model."))  # checked, and written the same way
+    for key in given:
+        if key not in FREE and wanted[key] != shape[key]:
+            raise ConfigError(
+                f"model.{key} = {wanted[key]!r}, but the model in {init} has {shape[key]!r}: a run that starts from "
+                f"a model has its shape (these can be changed: {', '.join(sorted(FREE))})"
+            )
+    recipe = from_tables(Recipe, {**tables, "model": {**shape, **given}})
+    if recipe.train.learning_rate == 0:
+        recipe = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, learning_rate=LEARNING_RATE))
+    return recipe
+
+
+def folder_config(folder: str) -> ModelConfig:
+    return load_description(Path(folder))[0]
+
+
+def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
+    """The model in `recipe.init` with the settings that the recipe may change; None without `init`.
+
+    What the model for this task has beyond the one in the folder (a classifier's output) is drawn from the seed.
+    """
+    if not recipe.init:
+        return None
+    loaded = load(recipe.init)
+    different = [
+        key
+        for key, value in to_tables(loaded.config).items()
+        if key not in FREE and to_tables(recipe.model)[key] != value
+    ]
+    if different:
+        raise ConfigError(
+            f"the recipe's model.{different[0]} is not that of {recipe.init}: let headwise.train.start.recipe_from "
+            "make the recipe"
+        )
+    vocabulary = vocabulary_of(loaded)
+    model = new_model(recipe, vocabulary, 0 if loaded.tokenizer is None else loaded.tokenizer.pad)
+    set_weights(model, transferred(weights_of(loaded.model), weights_of(model), recipe.init), recipe.init)
+    return dataclasses.replace(loaded, model=model.to(device), config=recipe.model)
+
+
+def new_model(recipe: Recipe, vocabulary: int, pad: int) -> nn.Module:
+    """The recipe's model before its first step, drawn from its seed."""
+    torch.manual_seed(recipe.seed)
+    return build(recipe.model, vocabulary, pad)
+
+
+def vocabulary_of(loaded: LoadedModel) -> int:
+    """Entries of the embedding: a published model may have more than its tokenizer, to round their number up."""
+    size = 0 if loaded.tokenizer is None else loaded.tokenizer.size
+    tables = [module for module in loaded.model.modules() if isinstance(module, nn.Embedding)]
+    found = [table.num_embeddings for table in tables if table.num_embeddings >= size]
+    return found[0] if found else size
+
+
+def transferred(old: Weights, new: Weights, where: str) -> Weights:
+    """The old weights under the new names; only heads, the parts for a task, may be missing or be left over."""
+    by_name = {_plain(name): tensor for name, tensor in old.items()}
+    weights: Weights = {}
+    for name, tensor in new.items():
+        found = by_name.pop(_plain(name), None)
+        if found is not None and found.shape == tensor.shape:
+            weights[name] = found
+        elif _plain(name).startswith(HEADS):
+            weights[name] = tensor
+        else:
+            raise ConfigError(f"{where}: its model has no {name} of the shape {tuple(tensor.shape)}")
+    left = [name for name in by_name if not name.startswith(HEADS)]
+    if left:
+        raise ConfigError(f"{where}: its model has {left[0]}, for which this task has no place")
+    return weights
+
+
+def _plain(name: str) -> str:
+    """A classifier holds the model that it is built on as its body."""
+    return name.removeprefix("body.")

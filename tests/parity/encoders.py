@@ -1,0 +1,6 @@
+"""Encoders alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+CASES: dict[tuple[str, str], Callable[[], Any]] = {}
