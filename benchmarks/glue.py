@@ -10,6 +10,7 @@ and writes a JSON line a run.
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import math
 import multiprocessing
@@ -97,16 +98,23 @@ def main() -> None:
     if not runs:
         parser.error("nothing to run: name a model with --encoder, --decoder or --lstm")
     results: list[Row] = []
+    failed: list[Path] = []
     spawn = multiprocessing.get_context("spawn")  # a forked process cannot use the GPU
     with ProcessPoolExecutor(args.workers, mp_context=spawn) as pool:
         waiting = {pool.submit(fine_tune, run, args.keep, args.workers > 1): run for run in runs}
         for number, done in enumerate(as_completed(waiting), 1):
-            result = done.result()
-            results.append(result)
-            print(f"[{number}/{len(runs)}] {json.dumps(result)}", flush=True)
+            try:
+                results.append(done.result())
+            except Exception as error:  # the others go on; the log in its folder says more
+                failed.append(waiting[done].folder)
+                print(f"[{number}/{len(runs)}] {failed[-1]}: {type(error).__name__}: {error}", flush=True)
+                continue
+            print(f"[{number}/{len(runs)}] {json.dumps(results[-1])}", flush=True)
     print()
     show_table(results, args.tasks)
     write(sorted(results, key=lambda row: (row["task"], row["row"], row["seed"])), args.json or args.out / "runs.jsonl")
+    if failed:
+        raise SystemExit(f"{len(failed)} of {len(runs)} runs failed: {', '.join(map(str, failed))}")
 
 
 def planned(args: argparse.Namespace, models: dict[str, str | None]) -> Iterator[Run]:
@@ -154,16 +162,14 @@ def untrained(model: Path, seed: int, out: Path) -> Path:
     import torch
 
     from headwise.models.build import build
-    from headwise.models.folder import LoadedModel, load, save_model
-    from headwise.train.start import vocabulary_of
+    from headwise.models.folder import load, save_model
 
     folder = out / f"{model.resolve().name}-{seed}"
     if not folder.exists():
         loaded = load(model)
-        assert loaded.tokenizer is not None
         torch.manual_seed(seed)
-        fresh = build(loaded.config, vocabulary_of(loaded), loaded.tokenizer.pad)
-        save_model(folder, LoadedModel(fresh, loaded.tokenizer, loaded.config, loaded.task))
+        fresh = build(loaded.config, loaded.description.rows, loaded.description.specials.pad)
+        save_model(folder, dataclasses.replace(loaded, model=fresh))
     return folder
 
 
@@ -194,11 +200,11 @@ def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
         return row
     run.folder.mkdir(parents=True, exist_ok=True)
     clock = time.perf_counter()
-    with (run.folder / "log.txt").open("a", encoding="utf-8") as log:
-        with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
-            outcome = train(recipe, say=lambda text: print(text, file=log, flush=True))
+    log = (run.folder / "log.txt").open("a", encoding="utf-8")
+    with log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+        outcome = train(recipe, say=lambda text: print(text, file=log, flush=True))
     if outcome.interrupted:
-        raise SystemExit(f"{run.folder}: interrupted")
+        raise InterruptedError(run.folder)
     (scores,) = json.loads((run.folder / SCORES).read_text(encoding="utf-8")).values()
     row = {
         "benchmark": "glue",

@@ -56,6 +56,8 @@ class ModelConfig:
     encoder_layers: int = 6
     decoder_layers: int = 6
     """A family with one stack uses the one of its name: masked_lm and vision the encoder's, causal_lm the decoder's."""
+    stack: str = "transformer"
+    """transformer, or lstm: what came before, to measure against."""
     shared_layers: int = 0
     """Layers that have weights of their own, used in turn for neighbouring layers (ALBERT: 1); 0: all have."""
     heads: int = 8
@@ -101,11 +103,14 @@ class ModelConfig:
     """Kinds of segment embeddings (BERT: sentence A and B)."""
     task_types: int = 0
     """Kinds of task embeddings (ERNIE)."""
-    tie: Literal["all", "decoder", "none"] = "all"
-    """all: source, target and output share a matrix; decoder: target and output do; none: three matrices."""
+    tie: Literal["all", "decoder", "embeddings", "none"] = "all"
+    """all: source, target and output share a matrix; decoder: target and output do; embeddings: source and target
+    do; none: three matrices."""
     bias: bool = True
     attention_bias: bool | None = None
     """Not given: as `bias`."""
+    attention_output_bias: bool | None = None
+    """Of the projection that joins the heads. Not given: as the attention's others."""
     output_bias: bool = False
     output_scale: float = 1.0
     """What hidden states are multiplied by before the output projection."""

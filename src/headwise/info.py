@@ -9,7 +9,6 @@ import torch
 from headwise import __version__
 from headwise.devices import best_device
 from headwise.errors import CheckpointError
-from headwise.evaluate import Scores
 from headwise.models.folder import checkpoints, load
 from headwise.models.weights import parameter_count
 from headwise.presets import PRESETS
@@ -22,18 +21,27 @@ def describe_folder(folder: Path) -> dict[str, Any]:
     """Shape, languages, and how far its training came, where the folder tells."""
     loaded = load(folder)
     model = loaded.config
-    facts: dict[str, Any] = {
-        "directions": ", ".join(f"{s or '?'}-{t or '?'}" for s, t in loaded.task.directions),
+    layers = {
+        "encoder_decoder": f"{model.encoder_layers}+{model.decoder_layers}",
+        "causal_lm": str(model.decoder_layers),
+    }
+    facts: dict[str, Any] = {"task": loaded.task.kind}
+    if loaded.task.directions:
+        facts["directions"] = ", ".join(f"{s or '?'}-{t or '?'}" for s, t in loaded.task.directions)
+    if loaded.task.labels:
+        facts["labels"] = ", ".join(loaded.task.labels)
+    facts |= {
         "family": model.family,
-        "preset": model.preset,
-        "layers": f"{model.encoder_layers}+{model.decoder_layers}",
+        "published as": loaded.task.published or "(trained here)",
+        "preset": model.preset or "(none)",
+        "layers": layers.get(model.family, str(model.encoder_layers)),
         "width": model.width,
         "heads": model.heads,
         "hidden": model.hidden,
         "positions": model.positions,
         "norm": f"{model.norm}, {model.norm_order}",
         "parameters": parameter_count(loaded.model),
-        "tokenizer": f"{loaded.tokenizer.kind}, {loaded.tokenizer.size} tokens",
+        "tokenizer": f"{loaded.tokenizer.kind}, {loaded.tokenizer.size} tokens" if loaded.tokenizer else "(none)",
     }
     finished = checkpoints(folder)
     if finished:
@@ -42,8 +50,7 @@ def describe_folder(folder: Path) -> dict[str, Any]:
     if (folder / SCORES).exists():
         try:
             for name, table in read_json(folder / SCORES).items():
-                scores = Scores(**table)
-                facts[name] = f"BLEU {scores.bleu:.2f}, chrF {scores.chrf:.2f}, {scores.pairs} pairs"
+                facts[name] = ", ".join(f"{metric} {value}" for metric, value in table.items())
         except (AttributeError, TypeError, ValueError) as error:
             raise CheckpointError(f"{folder / SCORES}: damaged: {error}") from None
     return facts

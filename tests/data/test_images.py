@@ -76,7 +76,7 @@ def test_idx_files_find_their_labels(images_end: str, labels_end: str, tmp_path:
     for name, array in ((path.name, images[:, 0]), (f"train-labels-idx1-ubyte{labels_end}", LABELS.astype(np.uint8))):
         content = idx(array)
         (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    (tmp_path / "classes.txt").write_text("shirt\nshoe\nbag\n")
+    (tmp_path / "classes.txt").write_text("shirt\nshoe\nbag")
     found = read(path)
     assert (found.images == images).all()
     assert found.labels.tolist() == LABELS.tolist()

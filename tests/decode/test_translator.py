@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from headwise.decode.hypothesis import length_penalty
 from headwise.decode.sampling import SamplingOptions
-from headwise.decode.translator import BATCH_TOKENS, TranslateOptions, Translation, Translator
+from headwise.decode.batching import BATCH_TOKENS
+from headwise.decode.translator import TranslateOptions, Translation, Translator
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder import LoadedModel
 from tests.taught import PAIRS, SHAPE, SOURCES, TARGETS, taught, translator

@@ -8,6 +8,7 @@ from headwise.config import ModelConfig
 from headwise.errors import ConfigError
 from headwise.models.build import build
 from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.nn.masks import EVERYTHING
 from headwise.nn.positions import Sinusoidal
 from headwise.presets import PRESETS, preset_config
 from tests.shapes import PAD, VARIANTS, VOCABULARY, max_difference, parameters, random_model, sentences, small
@@ -34,7 +35,7 @@ def test_a_leak_would_be_caught(config: ModelConfig) -> None:
     """The property above is not vacuous: without the causal mask the future does change the past."""
     model = random_model(config)
     for layer in model.decoder.layers:
-        layer.causal = False
+        layer.pattern = EVERYTHING
     source, target = sentences(2, 7), sentences(2, 6)
     changed = target.clone()
     changed[:, 3] = (changed[:, 3] - 4 + 1) % (VOCABULARY - 4) + 4

@@ -77,7 +77,7 @@ def save_step(run: Path, step: int, best_step: int, *, average: bool = False) ->
     torch.manual_seed(step)
     loaded = new()
     run.mkdir(exist_ok=True)
-    save_description(run, loaded.config, loaded.tokenizer, loaded.task)
+    save_description(run, loaded.description)
     optimiser = torch.optim.AdamW(loaded.model.parameters())
     moving = MovingAverage(loaded.model, 0.5) if average else None
     if moving is not None:
@@ -137,7 +137,7 @@ def test_a_run_with_a_damaged_state_is_refused(tmp_path: Path, state: str) -> No
 
 def test_a_run_before_its_first_checkpoint_says_so(tmp_path: Path) -> None:
     loaded = new()
-    save_description(tmp_path, loaded.config, loaded.tokenizer, loaded.task)
+    save_description(tmp_path, loaded.description)
     (tmp_path / "checkpoints").mkdir()
     with pytest.raises(CheckpointError, match="saved no checkpoint yet"):
         load(tmp_path)

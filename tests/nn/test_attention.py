@@ -5,9 +5,14 @@ import torch
 
 from headwise.nn.attention import MultiHeadAttention, explicit_attention, fused_attention
 from headwise.nn.cache import KeyValues
-from headwise.nn.masks import additive, causal_mask, padding_mask
-from headwise.nn.positions import Rotary
+from headwise.nn.masks import EVERYTHING, Causal, Pattern, SlidingWindow, additive, causal_mask, padding_mask
+from headwise.nn.positions import Relative, Rotary
+from headwise.nn.rotary import Frequencies
 from tests.shapes import max_difference
+
+PATTERNS = {"everything": EVERYTHING, "causal": Causal(), "window": SlidingWindow(3), "wide-window": SlidingWindow(50)}
+
+every_pattern = pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
 
 
 def heads(*shape: int) -> torch.Tensor:
@@ -67,21 +72,116 @@ def test_fused_equals_explicit(causal: bool, padded: bool) -> None:
     torch.testing.assert_close(fused, explicit)
 
 
+@every_pattern
+@pytest.mark.parametrize("queries", [1, 2, 7])
+def test_a_pattern_is_the_same_for_the_last_positions(pattern: Pattern, queries: int) -> None:
+    """As cached steps need it; None stands for no limit."""
+    device = torch.device("cpu")
+    whole, last = pattern.mask(7, 7, device), pattern.mask(queries, 7, device)
+    everything = torch.ones(7, 7, dtype=torch.bool)
+    expected = (everything if whole is None else whole)[7 - queries :]
+    assert torch.equal(torch.ones(queries, 7, dtype=torch.bool) if last is None else last, expected)
+    if pattern.is_causal(queries, 7):
+        assert torch.equal(expected, causal_mask(queries, 7))
+
+
+def test_a_window_ends_behind() -> None:
+    mask = SlidingWindow(2).mask(4, 4, torch.device("cpu"))
+    assert mask is not None
+    assert mask.int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
+    with pytest.raises(ValueError, match="at least one"):
+        SlidingWindow(0)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_windows_reach_further_layer_by_layer(layers: int) -> None:
+    attention = MultiHeadAttention(16, 4).double()
+
+    def through(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(layers):
+            x = attention(x, attention.keys_values(x), pattern=SlidingWindow(3)).output
+        return x
+
+    x = heads(1, 10, 16)
+    changed = x.clone()
+    changed[:, 0] += 1
+    moved = (through(x) - through(changed)).abs().amax(-1)[0] > 1e-9
+    assert moved.tolist() == [place <= 2 * layers for place in range(10)]
+
+
 @pytest.mark.parametrize("groups", [8, 4, 2, 1])
 @pytest.mark.parametrize("rotary", [False, True])
-@pytest.mark.parametrize("causal", [False, True])
-def test_capture_changes_nothing(groups: int, rotary: bool, causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("biased", [False, True])
+@every_pattern
+def test_capture_changes_nothing(
+    groups: int, rotary: bool, biased: bool, pattern: Pattern, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the explicit path ruled out for the other one: fused equals explicit, whatever the shape."""
     monkeypatch.setattr("headwise.nn.attention.SHORT", 0)
     attention = MultiHeadAttention(32, 8, key_value_heads=groups).double()
     x = heads(3, 7, 32)
-    rotation = Rotary(4).rotation(torch.arange(7)) if rotary else None
+    rotation = Rotary(Frequencies(4)).rotation(torch.arange(7)) if rotary else None
+    bias = heads(1, 8, 7, 7) if biased else None
     memory = attention.keys_values(x, rotation)
-    plain = attention(x, memory, causal=causal, rotation=rotation)
-    captured = attention(x, memory, causal=causal, rotation=rotation, capture=True)
+    plain = attention(x, memory, pattern=pattern, rotation=rotation, bias=bias)
+    captured = attention(x, memory, pattern=pattern, rotation=rotation, bias=bias, capture=True)
     assert plain.weights is None
     assert captured.weights.shape == (3, 8, 7, 7)
     torch.testing.assert_close(plain.output, captured.output, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@every_pattern
+def test_fused_equals_explicit_with_bias_and_scale(
+    padded: bool, pattern: Pattern, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relative = Relative(4, 8, 16, causal=False)
+    torch.nn.init.normal_(relative.weight)
+    attention = MultiHeadAttention(16, 4, scale=0.7).double()
+    x, mask = heads(2, 6, 16), None
+    if padded:
+        mask = padding_mask(torch.tensor([[5, 6, 7, 8, 0, 0], [5, 6, 7, 8, 9, 9]]), 0)
+    memory, bias = attention.keys_values(x), relative.bias(6, 6)
+    explicit = attention(x, memory, mask=mask, pattern=pattern, bias=bias).output
+    monkeypatch.setattr("headwise.nn.attention.SHORT", 0)
+    torch.testing.assert_close(attention(x, memory, mask=mask, pattern=pattern, bias=bias).output, explicit)
+
+
+def test_bias_is_added_to_the_scaled_scores() -> None:
+    query, key, value, bias = heads(1, 2, 3, 4), heads(1, 2, 5, 4), heads(1, 2, 5, 4), heads(1, 2, 3, 5)
+    for scale, factor in ((None, 0.5), (2.0, 2.0)):
+        _, weights = explicit_attention(query, key, value, None, scale=scale, bias=bias)
+        torch.testing.assert_close(weights, (query @ key.mT * factor + bias).softmax(-1))
+
+
+def test_the_scale_may_be_given() -> None:
+    """One scaled by s is one scaled as usual whose queries are larger."""
+    x = torch.randn(2, 5, 16)
+    scaled, usual = MultiHeadAttention(16, 4, scale=1.0), MultiHeadAttention(16, 4)
+    usual.load_state_dict(
+        {
+            name: tensor * 2 if name.startswith("query") else tensor  # the usual scale is 1 / sqrt(4)
+            for name, tensor in scaled.state_dict().items()
+        }
+    )
+    torch.testing.assert_close(scaled(x, scaled.keys_values(x)).output, usual(x, usual.keys_values(x)).output)
+
+
+@pytest.mark.parametrize(("width", "count", "head_width"), [(16, 4, 10), (16, 4, 2), (16, 3, 6)])
+def test_heads_may_have_any_width(width: int, count: int, head_width: int) -> None:
+    attention = MultiHeadAttention(width, count, head_width=head_width)
+    x = torch.randn(2, 5, width)
+    memory = attention.keys_values(x)
+    assert memory.key.shape == (2, count, 5, head_width)
+    attended = attention(x, memory, capture=True)
+    assert attended.output.shape == (2, 5, width)
+    assert attended.weights.shape == (2, count, 5, 5)
+
+
+@pytest.mark.parametrize(("bias", "output_bias", "expected"), [(True, None, 4), (False, None, 0), (True, False, 3)])
+def test_biases_are_chosen(bias: bool, output_bias: bool | None, expected: int) -> None:
+    attention = MultiHeadAttention(16, 4, bias=bias, output_bias=output_bias)
+    assert sum(name.endswith("bias") for name, _ in attention.named_parameters()) == expected
 
 
 def test_grouped_heads_equal_repeated_ones() -> None:

@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from headwise.nn.positions import POSITIONS, Learned, PositionShape, Rotary, Sinusoidal
+from headwise.nn.positions import POSITIONS, Learned, PositionShape, Relative, Sinusoidal
+from headwise.nn.rotary import Frequencies
 
 
 def test_the_table_of_width_five() -> None:
@@ -23,7 +24,7 @@ def test_the_table_of_width_five() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2, 5, 8, 33, 512])
-@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+@pytest.mark.parametrize("layout", ["interleaved", "halves", "fairseq"])
 def test_bounded_and_unique(width: int, layout: str) -> None:
     table = Sinusoidal(width, layout).table(torch.arange(200))
     assert table.shape == (200, width)
@@ -72,38 +73,88 @@ def test_learned_positions_end_where_the_table_ends() -> None:
         learned.embed(torch.randn(1, 11, 8), torch.arange(11))
 
 
-@pytest.mark.parametrize(("base", "scaling"), [(10000.0, 1.0), (500.0, 1.0), (10000.0, 4.0)])
-def test_rotary_products_depend_on_the_distance_alone(base: float, scaling: float) -> None:
-    rotary = Rotary(8, base, scaling)
-    query, key = torch.randn(1, 1, 1, 8).double(), torch.randn(1, 1, 1, 8).double()
-
-    def product(at: int, other: int) -> float:
-        one = rotary.rotation(torch.tensor([at])).apply(query.float())
-        two = rotary.rotation(torch.tensor([other])).apply(key.float())
-        return (one * two).sum().item()
-
-    assert product(5, 2) == pytest.approx(product(105, 102), abs=1e-4)
-    assert product(5, 2) != pytest.approx(product(5, 3), abs=1e-4)
-    assert product(0, 0) == pytest.approx((query * key).sum().item(), abs=1e-5)
+def test_learned_positions_may_skip_the_start_of_their_table() -> None:
+    learned = Learned(8, 10, offset=2)
+    torch.nn.init.normal_(learned.weight)
+    assert learned.weight.shape == (12, 8)
+    x = torch.zeros(1, 10, 8)
+    torch.testing.assert_close(learned.embed(x, torch.arange(10))[0], learned.weight[2:])
 
 
-def test_rotary_scaling_stretches_positions() -> None:
-    far = Rotary(8, scaling=4.0).rotation(torch.tensor([40]))
-    near = Rotary(8).rotation(torch.tensor([10]))
-    torch.testing.assert_close(far.cosine, near.cosine)
+def test_an_offset_moves_the_sinusoidal_table() -> None:
+    positions = torch.arange(5)
+    for layout in ("interleaved", "halves", "fairseq"):
+        moved = Sinusoidal(8, layout, offset=3).table(positions)
+        torch.testing.assert_close(moved, Sinusoidal(8, layout).table(positions + 3))
 
 
-def test_rotary_needs_an_even_width() -> None:
-    with pytest.raises(ValueError, match="even"):
-        Rotary(5)
+def test_fairseq_angles_end_at_one_ten_thousandth() -> None:
+    table = Sinusoidal(8, "fairseq").table(torch.tensor([1.0]))[0]
+    assert table[0].item() == pytest.approx(math.sin(1))
+    assert table[3].item() == pytest.approx(math.sin(1e-4))
+    assert Sinusoidal(9, "fairseq").table(torch.arange(5))[:, 8].tolist() == [0.0] * 5
+
+
+def relative(causal: bool, buckets: int = 8, distance: int = 16) -> Relative:
+    encoding = Relative(3, buckets, distance, causal)
+    torch.nn.init.normal_(encoding.weight)
+    return encoding
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_relative_scores_depend_on_the_distance_alone(causal: bool) -> None:
+    bias = relative(causal).bias(20, 20)
+    assert bias.shape == (1, 3, 20, 20)
+    for ahead in range(-19, 20):
+        diagonal = bias.diagonal(ahead, 2, 3)
+        torch.testing.assert_close(diagonal, diagonal[..., :1].expand_as(diagonal))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_relative_scores_of_the_last_positions_are_those_of_all(causal: bool) -> None:
+    """As cached steps need them."""
+    encoding = relative(causal)
+    torch.testing.assert_close(encoding.bias(3, 20), encoding.bias(20, 20)[:, :, 17:])
+
+
+def test_relative_buckets_are_fine_near_and_coarse_far() -> None:
+    causal = relative(True).bucket(-torch.arange(40))
+    assert causal[:4].tolist() == [0, 1, 2, 3]
+    assert (causal.diff() >= 0).all()
+    assert (causal[16:] == 7).all()  # beyond the distance all are alike
+    assert relative(True).bucket(torch.arange(5)).tolist() == [0] * 5  # the future is not looked at
+    both = relative(False)
+    past, future = both.bucket(-torch.arange(1, 40)), both.bucket(torch.arange(1, 40))
+    torch.testing.assert_close(future, past + 4)  # each side has half of the buckets
+    assert set(past.tolist()) | set(future.tolist()) | {0} <= set(range(8))
 
 
 @pytest.mark.parametrize("name", POSITIONS)
 def test_every_encoding_continues_where_a_cache_ends(name: str) -> None:
-    """Embedding positions 3.. alone gives what embedding all gives there."""
-    encoding = POSITIONS[name](PositionShape(8, 4, 16, 10000.0, 1.0))
+    """Positions 3.. alone give what all give there, in each of the three places."""
+    shape = PositionShape(8, 2, True, 16, 0, Frequencies(4), 6, 8)
+    encoding = POSITIONS[name](shape)
     for parameter in encoding.parameters():
         torch.nn.init.normal_(parameter)
     x = torch.randn(2, 6, 8)
     whole = encoding.embed(x, torch.arange(6))
     torch.testing.assert_close(encoding.embed(x[:, 3:], torch.arange(3, 6)), whole[:, 3:])
+    rotation, later = encoding.rotation(torch.arange(6)), encoding.rotation(torch.arange(3, 6))
+    if rotation is not None and later is not None:
+        torch.testing.assert_close(later.cosine, rotation.cosine[3:])
+        torch.testing.assert_close(later.sine, rotation.sine[3:])
+    bias, later_bias = encoding.bias(6, 6), encoding.bias(3, 6)
+    if bias is not None and later_bias is not None:
+        torch.testing.assert_close(later_bias, bias[:, :, 3:])
+    assert name == "none" or rotation is not None or bias is not None or not torch.equal(whole, x)
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_rows_of_a_batch_may_have_positions_of_their_own(name: str) -> None:
+    encoding = POSITIONS[name](PositionShape(8, 2, True, 16, 0, Frequencies(4), 6, 8))
+    for parameter in encoding.parameters():
+        torch.nn.init.normal_(parameter)
+    x, positions = torch.randn(2, 4, 8), torch.tensor([[0, 1, 2, 3], [0, 0, 1, 2]])
+    together = encoding.embed(x, positions)
+    for row in range(2):
+        torch.testing.assert_close(together[row], encoding.embed(x[row : row + 1], positions[row])[0])

@@ -14,8 +14,11 @@ from headwise.text import TOKENIZERS, Tokenizer, load_tokenizer, normalise
 
 from .corpus import CORPUS, LANGUAGES, trained
 
-EXACT = [kind for kind in TOKENIZERS if kind not in ("words", "characters")]
+EXACT = [kind for kind in TOKENIZERS if kind not in ("words", "characters", "wordpiece")]
 """The kinds that spell whatever they have not seen."""
+
+SPACED = [kind for kind in TOKENIZERS if kind != "wordpiece"]
+"""The kinds that know which pieces stood apart: WordPiece cuts punctuation off, and that is all it knows of it."""
 
 TEXT = st.lists(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -42,14 +45,18 @@ def test_the_table_names_each_kind_as_it_names_itself() -> None:
 
 def test_seen_text_round_trips(tokenizer: Tokenizer) -> None:
     for text in CORPUS:
-        assert tokenizer.decode(tokenizer.encode(text)) == text
+        decoded = tokenizer.decode(tokenizer.encode(text))
+        if tokenizer.kind in SPACED:
+            assert decoded == text
+        else:
+            assert decoded.replace(" ", "") == text.replace(" ", "")
 
 
 @pytest.mark.parametrize("kind", EXACT)
 @given(text=TEXT)
 def test_any_text_round_trips(tokenizers: dict[str, Tokenizer], kind: str, text: str) -> None:
     tokenizer = tokenizers[kind]
-    assert tokenizer.decode(tokenizer.encode(text)) == normalise(text)
+    assert tokenizer.decode(tokenizer.encode(text)) == (text if tokenizer.keeps_text else normalise(text))
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
@@ -70,22 +77,26 @@ def test_a_batch_is_its_sentences(tokenizers: dict[str, Tokenizer], kind: str, t
     assert tokenizers[kind].encode_batch(texts) == [tokenizers[kind].encode(text) for text in texts]
 
 
-@pytest.mark.parametrize("kind", TOKENIZERS)
+@pytest.mark.parametrize("kind", SPACED)
 @given(text=TEXT)
 def test_word_ids_count_the_words(tokenizers: dict[str, Tokenizer], kind: str, text: str) -> None:
     tokenizer = tokenizers[kind]
     words = normalise(text).split()
     ids = tokenizer.word_ids(tokenizer.encode(text))
-    assert ids == sorted(ids)
-    assert set(ids) == set(range(len(words)))
+    inside = [i for i in ids if i >= 0]  # spaces that end a text, which only a lossless kind has, are in no word
+    assert ids == inside + [-1] * (len(ids) - len(inside))
+    assert inside == sorted(inside)
+    assert set(inside) == set(range(len(words)))
 
 
-def test_word_ids_point_at_the_words_that_the_pieces_spell(tokenizer: Tokenizer) -> None:
+@pytest.mark.parametrize("kind", SPACED)
+def test_word_ids_point_at_the_words_that_the_pieces_spell(tokenizers: dict[str, Tokenizer], kind: str) -> None:
+    tokenizer = tokenizers[kind]
     for text in CORPUS:
         ids = tokenizer.encode(text)
         owners = tokenizer.word_ids(ids)
         for index, word in enumerate(text.split()):
-            assert tokenizer.decode([i for i, owner in zip(ids, owners, strict=True) if owner == index]) == word
+            assert tokenizer.decode([i for i, owner in zip(ids, owners, strict=True) if owner == index]).strip() == word
 
 
 def test_specials_belong_to_no_word(tokenizer: Tokenizer) -> None:
@@ -102,6 +113,8 @@ def test_decode_skips_specials(tokenizer: Tokenizer) -> None:
 
 def test_whatever_is_generated_decodes_to_one_normalised_line(tokenizer: Tokenizer) -> None:
     rng = np.random.default_rng(0)
+    if tokenizer.keeps_text:
+        return  # it gives back what was written, line ends included
     for _ in range(200):
         text = tokenizer.decode(rng.integers(tokenizer.size, size=12).tolist())
         assert text == normalise(text)
@@ -109,7 +122,10 @@ def test_whatever_is_generated_decodes_to_one_normalised_line(tokenizer: Tokeniz
 
 def test_every_id_has_a_piece(tokenizer: Tokenizer) -> None:
     pieces = tokenizer.pieces(range(tokenizer.size))
-    assert pieces[:7] == ["<pad>", "<sos>", "<eos>", "<unk>", "<2en>", "<2de>", "<2he>"]
+    names = (
+        ["[PAD]", "[CLS]", "[SEP]", "[UNK]"] if tokenizer.kind == "wordpiece" else ["<pad>", "<sos>", "<eos>", "<unk>"]
+    )
+    assert pieces[:7] == [*names, "<2en>", "<2de>", "<2he>"]
     assert len(set(pieces)) == tokenizer.size
 
 
@@ -127,7 +143,7 @@ def test_tags_follow_the_specials_and_name_what_is_known(tokenizer: Tokenizer) -
 
 
 def test_a_search_may_end_but_not_write_specials(tokenizer: Tokenizer) -> None:
-    assert set(tokenizer.specials) == {0, 1, 3, 4, 5, 6}
+    assert set(tokenizer.specials) == {0, 1, 3, 4, 5, 6} | ({tokenizer.mask} - {None})
 
 
 def test_training_again_gives_the_same(tokenizer: Tokenizer) -> None:

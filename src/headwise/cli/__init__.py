@@ -8,8 +8,13 @@ import sys
 from collections.abc import Sequence
 
 from headwise import __version__
+from headwise.cli.classify import add_classify
+from headwise.cli.convert import add_convert
+from headwise.cli.embed import add_embed
 from headwise.cli.evaluate import add_evaluate, add_score
+from headwise.cli.fill import add_fill
 from headwise.cli.folders import add_average, add_info
+from headwise.cli.generate import add_generate
 from headwise.cli.inspect import add_inspect
 from headwise.cli.options import Parser
 from headwise.cli.tokenizer import add_tokenizer
@@ -65,7 +70,12 @@ def parser() -> argparse.ArgumentParser:
         add_translate,
         add_evaluate,
         add_score,
+        add_generate,
+        add_fill,
+        add_embed,
+        add_classify,
         add_inspect,
+        add_convert,
         add_average,
         add_tokenizer,
         add_info,

@@ -3,10 +3,14 @@
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headwise.cli.options import add_command, add_languages, add_model, positive, translator
+from headwise.cli.options import add_command, add_languages, add_model, is_same_file, model_folder, positive
 from headwise.errors import ConfigError
+
+if TYPE_CHECKING:
+    from headwise.inspect.maps import AttentionMaps
+    from headwise.models.folder import LoadedModel
 
 
 def add_inspect(commands: Any) -> None:
@@ -14,37 +18,107 @@ def add_inspect(commands: Any) -> None:
         commands,
         "inspect",
         run_inspect,
-        "Show what every head attends to while a sentence is translated: a picture, or the numbers.",
+        "Show what every head attends to in a text, a translation or a picture: drawn, or as numbers.",
         """
 headwise inspect --model my-model "I ate an apple." --out apple.png
 headwise inspect --model my-model "I ate an apple." --target "Ich aß einen Apfel." --out apple.svg
 headwise inspect --model my-model "I ate an apple." --kind encoder --layer 1 --out layer1.png
 headwise inspect --model my-model "I ate an apple." --out apple.json
+headwise inspect --model my-gpt "Once upon a time" --generate 20 --out story.png
+headwise inspect --model my-bert "The capital of France is ___." --out blank.png
+headwise inspect --model my-vit --image cat.png --out looks.png
 """,
     )
-    command.add_argument("text", metavar="TEXT")
+    command.add_argument("text", nargs="?", metavar="TEXT")
     add_model(command)
+    command.add_argument("--image", metavar="FILE", help="the picture to look at, for a model that sees")
     command.add_argument("--target", metavar="TEXT", help="the translation to look at (default: the model's own)")
+    command.add_argument("--second", metavar="TEXT", help="the other text of a pair, for an encoder or a classifier")
+    command.add_argument("--generate", type=positive, metavar="N", help="let a language model first add N tokens")
     command.add_argument("--out", required=True, metavar="FILE", help=".png, .svg, .pdf or .json")
     add_languages(command)
-    command.add_argument("--kind", choices=("cross", "encoder", "decoder"), default="cross")
+    command.add_argument(
+        "--kind",
+        choices=("cross", "encoder", "decoder"),
+        help="which attention (default: cross of a translation model, else the only one)",
+    )
     command.add_argument("--layer", type=positive, metavar="N", help="one layer alone, large (default: all)")
 
 
 def run_inspect(args: argparse.Namespace) -> int:
-    from headwise.atomic import write_text
-    from headwise.inspect.attention import capture_attention
-    from headwise.inspect.picture import draw_attention
-
     out = Path(args.out)
     if not out.parent.is_dir():
         raise ConfigError(f"{out}: there is no such folder")
     if out.suffix.lower() == ".json" and args.layer is not None:
         raise ConfigError("--layer chooses what a picture shows; .json holds every layer")
-    maps = capture_attention(translator(args), args.text, args.target, args.source_language, args.target_language)
+    if args.image and is_same_file(args.image, args.out):
+        raise ConfigError(f"--out {out} is the picture that is looked at: choose another file")
+    if (args.text is None) == (args.image is None):
+        raise ConfigError("give a TEXT, or --image FILE to a model that sees; not both")
+
+    from headwise.decode.serving import open_model
+
+    loaded, _ = open_model(model_folder(args), args.device)
+    if args.image is not None:
+        _look_at_image(loaded, args, out)
+    else:
+        _look_at_text(loaded, args, out)
+    print(f"wrote {out}")
+    return 0
+
+
+def _look_at_image(loaded: "LoadedModel", args: argparse.Namespace, out: Path) -> None:
+    from headwise.inspect.image_picture import draw_over_image
+    from headwise.inspect.vision import capture_image
+
+    _refuse(args, "a picture", "target", "second", "generate", "source_language", "target_language")
+    if args.kind not in (None, "encoder"):
+        raise ConfigError(f"a model of pictures has no {args.kind} attention; there is: encoder")
+    maps = capture_image(loaded, Path(args.image), args.device)
     if out.suffix.lower() == ".json":
-        write_text(out, json.dumps(maps.as_dict(), ensure_ascii=False))
+        _write_json(out, {"image": args.image, **maps.as_dict()})
+    else:
+        draw_over_image(maps, out, args.layer)
+    print(f"{args.image}" + (f" -> {maps.text}" if maps.text else ""))
+
+
+def _look_at_text(loaded: "LoadedModel", args: argparse.Namespace, out: Path) -> None:
+    from headwise.inspect.picture import draw_attention
+
+    maps = _capture(loaded, args)
+    if args.kind is not None:
+        _ = maps[args.kind]
+    if out.suffix.lower() == ".json":
+        _write_json(out, maps.as_dict())
     else:
         draw_attention(maps, out, args.kind, args.layer)
-    print(f"{args.text} -> {maps.text}\nwrote {out}")
-    return 0
+    print(maps.text if maps.text == args.text else f"{args.text} -> {maps.text}")
+
+
+def _capture(loaded: "LoadedModel", args: argparse.Namespace) -> "AttentionMaps":
+    from headwise.decode.translator import Translator
+    from headwise.inspect.attention import capture_attention, capture_text
+    from headwise.models.encoder_decoder import EncoderDecoder
+
+    if isinstance(loaded.model, EncoderDecoder):
+        _refuse(args, "a translation", "second", "generate")
+        translator = Translator(loaded, args.device)
+        return capture_attention(translator, args.text, args.target, args.source_language, args.target_language)
+    _refuse(args, "a text that is not translated", "target", "source_language", "target_language")
+    return capture_text(loaded, args.text, args.second, args.generate or 0, args.device)
+
+
+_OPTIONS = {"source_language": "--from", "target_language": "--to"}
+
+
+def _refuse(args: argparse.Namespace, what: str, *names: str) -> None:
+    """An option that would be ignored is a mistake."""
+    for name in names:
+        if getattr(args, name) is not None:
+            raise ConfigError(f"{_OPTIONS.get(name, f'--{name}')} means nothing for {what}")
+
+
+def _write_json(out: Path, numbers: dict[str, Any]) -> None:
+    from headwise.atomic import write_text
+
+    write_text(out, json.dumps(numbers, ensure_ascii=False))

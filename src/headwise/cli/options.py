@@ -1,6 +1,7 @@
 """What several commands have in common: options, the model they use, the files they read and write."""
 
 import argparse
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
+    from headwise.decode.sampling import SamplingOptions
     from headwise.decode.translator import Translator
 
 
@@ -83,6 +85,60 @@ def read_lines(path: str) -> Iterator[str]:
     from headwise.data.files import numbered_lines
 
     return (text for _, text in numbered_lines(Path(path)))
+
+
+def add_texts(command: argparse.ArgumentParser, what: str) -> None:
+    """Texts, a file or a pipe in; a file or a pipe out."""
+    command.add_argument("text", nargs="*", metavar="TEXT", help=f"texts to {what}")
+    command.add_argument("--input", metavar="FILE|-", help="the lines of a file or of standard input")
+    command.add_argument("--output", metavar="FILE", help="write there instead of to standard output")
+    command.add_argument("--json", action="store_true", help="one JSON object a line, with everything")
+
+
+def given_texts(args: argparse.Namespace, what: str) -> Iterator[list[str]]:
+    """The texts of `add_texts` in lists of a size that suits batching; the first is read before this returns."""
+    if args.text and args.input:
+        raise ConfigError("give texts or --input, not both")
+    if args.output and args.input and is_same_file(args.input, args.output):
+        raise ConfigError(f"--output {args.output} is the input: choose another file")
+    if not args.text and not args.input and sys.stdin.isatty():
+        raise ConfigError(f"nothing to {what}: give texts, --input FILE, or pipe lines in")
+    lists = chunks(iter(args.text) if args.text else read_lines(args.input or "-"), CHUNK)
+    first = next(lists, [])  # before an output is opened: a file that cannot be read should cost nothing
+    return itertools.chain([first], lists)
+
+
+def is_same_file(one: str, other: str) -> bool:
+    return Path(one).is_file() and Path(other).exists() and Path(one).samefile(other)
+
+
+def chunks(items: Iterator[str], size: int) -> Iterator[list[str]]:
+    """The items in lists of this size; the last may be shorter."""
+    chunk: list[str] = []
+    for item in items:
+        chunk.append(item)
+        if len(chunk) == size:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def add_sampling(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--sample", action="store_true", help="draw at random instead of searching")
+    command.add_argument("--temperature", type=float, default=1.0)
+    command.add_argument("--top-k", type=int, default=0)
+    command.add_argument("--top-p", type=float, default=1.0)
+    command.add_argument("--seed", type=int, default=0, help="of --sample")
+
+
+def sampling(args: argparse.Namespace) -> "SamplingOptions | None":
+    """The options of `add_sampling`."""
+    from headwise.decode.sampling import SamplingOptions
+
+    if not args.sample:
+        return None
+    return SamplingOptions(args.temperature, args.top_k, args.top_p, samples=args.nbest)
 
 
 @contextmanager

@@ -1,27 +1,25 @@
 """headwise translate"""
 
 import argparse
-import itertools
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from headwise.cli.options import (
-    CHUNK,
     Counter,
     add_beam,
     add_command,
     add_languages,
     add_model,
+    add_sampling,
+    add_texts,
+    given_texts,
     output,
     positive,
-    read_lines,
+    sampling,
     translator,
 )
-from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
     from headwise.decode.translator import Translation
@@ -43,16 +41,13 @@ Columns are separated by tabs: with --nbest above 1 the number of the input line
 the text; with --alignments the word alignment (source-target, from 0).
 """,
     )
-    command.add_argument("text", nargs="*", metavar="TEXT", help="texts to translate")
+    add_texts(command, "translate")
     add_model(command)
-    command.add_argument("--input", metavar="FILE|-", help="translate the lines of a file or of standard input")
-    command.add_argument("--output", metavar="FILE", help="write there instead of to standard output")
     add_languages(command)
     add_beam(command)
     command.add_argument("--nbest", type=positive, default=1, metavar="N", help="candidates a line (default: 1)")
     command.add_argument("--scores", action="store_true", help="show log-probability / length^penalty")
     command.add_argument("--alignments", action="store_true", help="show word alignments, Pharaoh format")
-    command.add_argument("--json", action="store_true", help="one JSON object a line, with everything")
     command.add_argument("--length-penalty", type=float, default=1.0, metavar="A", help="exponent (default: 1)")
     command.add_argument(
         "--max-ratio",
@@ -63,45 +58,30 @@ the text; with --alignments the word alignment (source-target, from 0).
     )
     command.add_argument("--no-repeat", type=int, default=0, metavar="N", help="no n-gram of this size twice")
     command.add_argument("--prefix", default="", metavar="TEXT", help="how every translation has to start")
-    command.add_argument("--sample", action="store_true", help="draw at random instead of searching")
-    command.add_argument("--temperature", type=float, default=1.0)
-    command.add_argument("--top-k", type=int, default=0)
-    command.add_argument("--top-p", type=float, default=1.0)
-    command.add_argument("--seed", type=int, default=0, help="of --sample")
+    add_sampling(command)
 
 
 def run_translate(args: argparse.Namespace) -> int:
-    from headwise.decode.sampling import SamplingOptions
     from headwise.decode.translator import TranslateOptions
 
-    if args.text and args.input:
-        raise ConfigError("give texts or --input, not both")
-    if args.output and args.input and is_same_file(args.input, args.output):
-        raise ConfigError(f"--output {args.output} is the input: choose another file")
-    if not args.text and not args.input and sys.stdin.isatty():
-        raise ConfigError("nothing to translate: give texts, --input FILE, or pipe lines in")
     if args.nbest > args.beam and not args.sample:
         args.beam = args.nbest
-    sampling = None
-    if args.sample:
-        sampling = SamplingOptions(args.temperature, args.top_k, args.top_p, samples=args.nbest)
     options = TranslateOptions(
         beam=args.beam,
         nbest=args.nbest,
         length_penalty=args.length_penalty,
         max_ratio=args.max_ratio,
         no_repeat=args.no_repeat,
-        sampling=sampling,
+        sampling=sampling(args),
         seed=args.seed,
         alignments=args.alignments or args.json,
     )
+    texts = given_texts(args, "translate")
     engine = translator(args)
     engine.direction(args.source_language, args.target_language)
-    texts = chunks(iter(args.text) if args.text else read_lines(args.input or "-"), CHUNK)
-    first = next(texts, [])  # before the output is opened: a file that cannot be read should cost nothing
     done = 0
     with output(args.output) as file, Counter(bool(args.output), "sentences") as counter:
-        for chunk in itertools.chain([first], texts):
+        for chunk in texts:
             results = engine.translate(
                 chunk,
                 args.source_language,
@@ -145,19 +125,3 @@ def as_json(translation: "Translation") -> dict[str, Any]:
         "alignment": translation.alignment,
         "complete": translation.complete,
     }
-
-
-def is_same_file(one: str, other: str) -> bool:
-    return Path(one).is_file() and Path(other).exists() and Path(one).samefile(other)
-
-
-def chunks(items: Iterator[str], size: int) -> Iterator[list[str]]:
-    """The items in lists of this size; the last may be shorter."""
-    chunk: list[str] = []
-    for item in items:
-        chunk.append(item)
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk

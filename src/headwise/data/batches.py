@@ -44,7 +44,8 @@ class BatchStream:
         self.batch_tokens = batch_tokens
         self.seed = seed
         self.pool = pool
-        self._rows = Rows([(each.corpus, each.target_language) for each in corpora], tokens, seed, sampler)
+        sides = [(each.corpus, each.source_language, each.target_language) for each in corpora]
+        self._rows = Rows(sides, tokens, seed, sampler)
         self._sizes = [len(each.corpus) for each in corpora]
         self._weights = [each.weight for each in corpora]
         if any(weight < 0 for weight in self._weights):
@@ -88,9 +89,10 @@ def ordered_batches(
     batch_tokens: int,
     target_language: str = "",
     limit: int = 0,
+    source_language: str = "",
 ) -> Iterator[Batch]:
     """Every example (or the first `limit`) exactly once, sorted by length: validation is free to."""
-    rows = Rows([(corpus, target_language)], tokens, 0, None)
+    rows = Rows([(corpus, source_language, target_language)], tokens, 0, None)
     count = min(limit, len(corpus)) if limit else len(corpus)
     source, target = rows.source_widths[:count], rows.target_widths[:count]
     order = by_length(source, target)

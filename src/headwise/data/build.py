@@ -177,7 +177,7 @@ def _encode_chunk(
     names: list[str],
 ) -> list[int]:
     """Encode and write; returns which pairs were written. Text can be empty as tokens, or too long."""
-    source, target = tokenizer.encode_batch(chunk.source), tokenizer.encode_batch(chunk.target)
+    source, target = tokenizer.encode_batch(chunk.source), tokenizer.encode_target_batch(chunk.target)
     written = []
     for i, (left, right) in enumerate(zip(source, target, strict=True)):
         if not left or not right:

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -144,12 +145,16 @@ def text_blocks(path: Path) -> Iterator[str]:
     rest = ""
     done = 0
     with reading(path), open_bytes(path) as stream:
-        while block := stream.read(BLOCK):
+        more = True
+        while more:
+            block = stream.read(BLOCK)
+            more = bool(block)
             try:
-                rest += decoder.decode(block)
+                rest += decoder.decode(block, final=not more)
             except UnicodeDecodeError as error:
+                byte = error.object[error.start]
                 raise DataError(
-                    f"{path}: not valid UTF-8 (byte 0x{error.object[error.start]:02x} near byte {done + error.start:,})"
+                    f"{path}: not valid UTF-8 (byte 0x{byte:02x} near byte {done + error.start:,})"
                 ) from None
             done += len(block)
             head, newline, tail = rest.rpartition("\n")
@@ -159,8 +164,6 @@ def text_blocks(path: Path) -> Iterator[str]:
             elif len(rest) > MAX_LINE:  # text without lines is cut where a block ends
                 yield rest
                 rest = ""
-    if decoder.getstate()[0]:
-        raise DataError(f"{path}: not valid UTF-8: it ends in the middle of a character")
     if rest:
         yield rest
 
@@ -174,7 +177,7 @@ class _Lines:
     def __iter__(self) -> Iterator[str]:
         for path in self.paths:
             for block in text_blocks(path):
-                yield from block.splitlines(keepends=True) if "\n" in block else [block]
+                yield from block.splitlines(keepends=True)
 
 
 def _encode(paths: Sequence[Path], target: Path, tokenizer: Tokenizer, progress: Progress) -> dict[str, Any]:
@@ -212,34 +215,18 @@ def _kept_chunks(path: Path, tokenizer: Tokenizer) -> Iterator[tuple[list[int], 
 
 
 def _line_chunks(path: Path, tokenizer: Tokenizer) -> Iterator[tuple[list[int], int]]:
-    """The same, line by line; the first token after empty lines is `<eos>`, unless nothing came before."""
-    pending: list[str] = []
-    begun = False
-
-    def encoded() -> list[int]:
-        nonlocal begun
+    """The same, line by line; `<eos>` stands where empty lines stand between others."""
+    begun = ended = False
+    lines = (line for _, line in numbered_lines(path))
+    while chunk := list(islice(lines, LINES)):
         ids: list[int] = []
-        ended = False
-        for line, own in zip(pending, tokenizer.encode_batch(pending), strict=True):
-            if not line.strip():
+        for own in tokenizer.encode_batch(chunk):
+            if not own:
                 ended = begun
-            elif own:
+            else:
                 ids += [tokenizer.eos, *own] if ended else own
                 begun, ended = True, False
-        if ended:  # what comes next begins a document
-            ids.append(tokenizer.eos)
-            begun = False
-        return ids
-
-    for _, line in numbered_lines(path):
-        pending.append(line)
-        if len(pending) == LINES:
-            yield encoded(), len(pending)
-            pending = []
-    if pending:
-        while pending and not pending[-1].strip():
-            pending.pop()
-        yield encoded(), len(pending)
+        yield ids, len(chunk)
 
 
 def _open(home: Path, parts: dict[str, list[Path]], tokenizer: Tokenizer) -> tuple[dict[str, Text], dict[Path, int]]:
@@ -247,7 +234,8 @@ def _open(home: Path, parts: dict[str, list[Path]], tokenizer: Tokenizer) -> tup
         manifest = json.loads((home / MANIFEST).read_text(encoding="utf-8"))
         if manifest["tokenizer"] != tokenizer.fingerprint:
             raise DataError(f"{home}: encoded with another tokenizer")
-        texts, lines = {}, {}
+        texts: dict[str, Text] = {}
+        lines: dict[Path, int] = {}
         for name, paths in parts.items():
             described = manifest["parts"][name]
             kind = np.dtype(described["ids"])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headwise.data.files import format_suffix, open_bytes, reading
+from headwise.data.files import format_suffix, numbered_lines, open_bytes, reading
 from headwise.errors import DataError
 
 IMAGE_KEYS, LABEL_KEYS = ("images", "x"), ("labels", "y")
@@ -112,7 +112,7 @@ def _read_idx(path: Path) -> NDArray[np.uint8]:
 def _names_beside(path: Path) -> tuple[str, ...]:
     """The names in a file classes.txt of the same folder, one a line."""
     names = path.with_name(CLASS_NAMES)
-    return tuple(names.read_text(encoding="utf-8").split("\n")[:-1]) if names.is_file() else ()
+    return tuple(line for _, line in numbered_lines(names) if line) if names.is_file() else ()
 
 
 def _planar(path: Path, images: NDArray[Any]) -> NDArray[np.uint8]:

@@ -58,6 +58,11 @@ def decode_files(
     return decoded
 
 
+def read_pictures(files: Sequence[str], size: int, channels: int) -> NDArray[np.uint8]:
+    """A few pictures as [N, channels, size, size], in memory."""
+    return np.stack([decode_file(Path(file), size, _MODES[channels]) for file in files])
+
+
 def decode_file(path: Path, size: int, mode: str) -> NDArray[np.uint8]:
     """One picture as [C, size, size]: turned as its camera says, its shorter side fitted, the middle cut out."""
     image_module, operations = _pillow()

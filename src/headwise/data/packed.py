@@ -70,6 +70,9 @@ class RowOrder:
 class PackedStream:
     """Endless batches of rows of `block` tokens, each to be predicted from those before it in its row."""
 
+    uniform = True
+    """All batches have the same shape, but for the last of an epoch."""
+
     def __init__(self, text: Text, block: int, batch_tokens: int, seed: int) -> None:
         self.text = text
         self.block = block
@@ -86,7 +89,8 @@ class PackedStream:
 
 def cut_rows(text: Text, starts: NDArray[np.int64], width: int) -> NDArray[np.int64]:
     """[rows, width]"""
-    return text.ids[starts[:, None] + np.arange(width)].astype(np.int64)
+    rows: NDArray[np.int64] = text.ids[starts[:, None] + np.arange(width)].astype(np.int64)
+    return rows
 
 
 def ordered_rows(text: Text, block: int, batch_tokens: int, limit: int = 0) -> Iterator[TextBatch]:

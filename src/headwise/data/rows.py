@@ -21,20 +21,19 @@ class SpecialTokens(Protocol):
     @property
     def pad(self) -> int: ...
     @property
-    def sos(self) -> int: ...
-    @property
     def eos(self) -> int: ...
-    @property
-    def languages(self) -> Sequence[str]:
-        """Those that have a tag; none where sources are not tagged."""
+    def source_frame(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        """The ids before and after a source: a tag of its target language, the end."""
 
-    def tag(self, language: str) -> int: ...
+    def decoder_start(self, target: str) -> int: ...
+    def target_start(self, target: str) -> list[int]:
+        """The ids a target begins with, after `decoder_start`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
     source: torch.Tensor
-    """[B, S] int64: the target language's tag if there are tags, the ids, the end; then padding."""
+    """[B, S] int64: the ids in their frame, such as the target language's tag and the end; then padding."""
     target: torch.Tensor
     """[B, T+1] int64: the start, the ids, the end; then padding. [:, :-1] goes in, [:, 1:] comes out."""
     examples: list[tuple[int, int]]
@@ -60,22 +59,22 @@ class Rows:
 
     def __init__(
         self,
-        corpora: Sequence[tuple[EncodedCorpus, str]],
+        corpora: Sequence[tuple[EncodedCorpus, str, str]],
         tokens: SpecialTokens,
         seed: int,
         sampler: Sampler | None,
     ) -> None:
-        self.corpora = [corpus for corpus, _ in corpora]
-        self.pad, self.sos, self.eos = tokens.pad, tokens.sos, tokens.eos
-        self.tags = [tokens.tag(language) if tokens.languages else None for _, language in corpora]
+        """`corpora` with the languages of their two sides."""
+        self.corpora = [corpus for corpus, _, _ in corpora]
+        self.pad = tokens.pad
+        self.source_frames = [tokens.source_frame(source, target) for _, source, target in corpora]
+        starts = [[tokens.decoder_start(target), *tokens.target_start(target)] for _, _, target in corpora]
+        self.target_frames = [(start, [tokens.eos]) for start in starts]
         self.seed = seed
         self.sampler = sampler
         self.ends = np.cumsum([len(corpus) for corpus in self.corpora], dtype=np.int64)
-        none = np.zeros(0, np.int32)
-        prefixes = [1 + (tag is not None) for tag in self.tags]
-        pairs = list(zip(self.corpora, prefixes, strict=True))
-        self.source_widths = np.concatenate([none, *(c.source.lengths + np.int32(more) for c, more in pairs)])
-        self.target_widths = np.concatenate([none, *(c.target.lengths + np.int32(2) for c in self.corpora)])
+        self.source_widths = _widths([corpus.source for corpus in self.corpora], self.source_frames)
+        self.target_widths = _widths([corpus.target for corpus in self.corpora], self.target_frames)
 
     def batch(self, members: NDArray[np.int64], epoch: int) -> Batch:
         corpora = np.searchsorted(self.ends, members, side="right")
@@ -86,10 +85,10 @@ class Rows:
             corpus, rows = self.corpora[number], np.flatnonzero(corpora == number)
             left = self._sequences(corpus.source, indices[rows], (epoch, number, 0))
             right = self._sequences(corpus.target, indices[rows], (epoch, number, 1))
-            source.append(_Group(rows, self.tags[number], *left))
-            target.append(_Group(rows, self.sos, *right))
-            source_tokens += len(left[0]) + len(rows) * (1 if self.tags[number] is None else 2)
-            target_tokens += len(right[0]) + len(rows)
+            source.append(_Group(rows, self.source_frames[number], *left))
+            target.append(_Group(rows, self.target_frames[number], *right))
+            source_tokens += len(left[0]) + len(rows) * source[-1].more
+            target_tokens += len(right[0]) + len(rows) * (target[-1].more - 1)  # the first is given
         return Batch(
             torch.from_numpy(self._padded(source, len(members))),
             torch.from_numpy(self._padded(target, len(members))),
@@ -117,27 +116,35 @@ class Rows:
         return np.fromiter(chain.from_iterable(sampled), np.int64, int(lengths.sum())), lengths
 
     def _padded(self, groups: list["_Group"], count: int) -> NDArray[np.int64]:
-        """Each row: the first token of its group, if it has one, the ids, the end, padding."""
-        width = max(int(group.lengths.max()) + group.shift for group in groups) + 1
+        """Each row: what comes before, the ids, what comes after, padding."""
+        width = max(int(group.lengths.max()) + group.more for group in groups)
         block = np.full((count, width), self.pad, np.int64)
         for group in groups:
-            if group.first is not None:
-                block[group.rows, 0] = group.first
-            before = np.cumsum(group.lengths) - group.lengths
-            columns = np.arange(len(group.ids)) - np.repeat(before, group.lengths) + group.shift
+            before, after = group.frame
+            shift = len(before)
+            block[group.rows, :shift] = before
+            earlier = np.cumsum(group.lengths) - group.lengths
+            columns = np.arange(len(group.ids)) - np.repeat(earlier, group.lengths) + shift
             block[np.repeat(group.rows, group.lengths), columns] = group.ids
-            block[group.rows, group.lengths + group.shift] = self.eos
+            for place, token in enumerate(after):
+                block[group.rows, group.lengths + shift + place] = token
         return block
 
 
 class _Group(NamedTuple):
-    """The rows of a batch that come from one corpus: sequences end to end."""
+    """The rows of a batch that come from one corpus: sequences end to end, and what stands around each."""
 
     rows: NDArray[np.int64]
-    first: int | None
+    frame: tuple[list[int], list[int]]
     ids: NDArray[np.int64]
     lengths: NDArray[np.int64]
 
     @property
-    def shift(self) -> int:
-        return 0 if self.first is None else 1
+    def more(self) -> int:
+        return len(self.frame[0]) + len(self.frame[1])
+
+
+def _widths(sides: Sequence[Side], frames: Sequence[tuple[list[int], list[int]]]) -> NDArray[np.int32]:
+    """Of every row, what its tensor will have."""
+    widths = [side.lengths + np.int32(len(b) + len(a)) for side, (b, a) in zip(sides, frames, strict=True)]
+    return np.concatenate([np.zeros(0, np.int32), *widths])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -50,6 +51,18 @@ def distribution(scores: Tensor, sampling: SamplingOptions) -> Tensor:
     return probabilities
 
 
+def drawing(sampling: SamplingOptions, generator: torch.Generator | None) -> Callable[[Tensor], Tensor]:
+    """What a walk chooses its tokens with: scores [R, V] -> tokens [R], drawn."""
+
+    def draw(scores: Tensor) -> Tensor:
+        probabilities = distribution(scores, sampling)
+        if generator is not None:
+            probabilities = probabilities.to(generator.device)
+        return torch.multinomial(probabilities, 1, generator=generator).squeeze(1).to(scores.device)
+
+    return draw
+
+
 def sample(
     stepper: Stepper[State],
     state: State,
@@ -64,18 +77,11 @@ def sample(
     The scores are the model's own, whatever the temperature. The same generator state gives the same samples
     for the same batch; it may be a CPU generator whatever the model's device.
     """
-
-    def draw(scores: Tensor) -> Tensor:
-        probabilities = distribution(scores, sampling)
-        if generator is not None:
-            probabilities = probabilities.to(generator.device)
-        return torch.multinomial(probabilities, 1, generator=generator).squeeze(1).to(scores.device)
-
     each = sampling.samples
     if each > 1:
         rows = torch.arange(len(max_lengths), device=max_lengths.device).repeat_interleave(each)
         state, max_lengths = stepper.select(state, rows), max_lengths[rows]
         prefixes = None if prefixes is None else [prefix for prefix in prefixes for _ in range(each)]
-    found = walk(stepper, state, max_lengths, options, prefixes, draw)
+    found = walk(stepper, state, max_lengths, options, prefixes, drawing(sampling, generator))
     groups = [found[first : first + each] for first in range(0, len(found), each)]
     return [sorted(group, key=lambda one: -one.score) for group in groups]

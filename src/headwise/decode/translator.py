@@ -1,7 +1,7 @@
 """Text in, text out: the whole way from sentences to translations, batched and in the order of the input."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -9,20 +9,19 @@ import torch
 from torch import Tensor
 
 from headwise.decode.alignment import Alignment, align
+from headwise.decode.batching import by_budget, padded
 from headwise.decode.hypothesis import Hypothesis, length_penalty
 from headwise.decode.sampling import SamplingOptions, sample
 from headwise.decode.search import SearchOptions, beam_search
+from headwise.decode.serving import serve
 from headwise.decode.split import Piece, pack, split
 from headwise.decode.stepper import DecoderStepper
-from headwise.devices import best_device
 from headwise.errors import ConfigError, DataError
-from headwise.models.folder import LoadedModel, load
+from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.models.folder import LoadedModel
 
 LONGEST_WHOLE = 4096
 """Tokens of a text that is scored or inspected, hence taken whole; what is translated is split instead."""
-
-BATCH_TOKENS = 2048
-"""Padded source tokens times beam in one batch: enough to fill a processor, little enough for its memory."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +76,26 @@ class _Part:
     source: list[int]  # ids, with tag and <eos>
 
 
+@dataclass(frozen=True)
+class _Frame:
+    """The specials of one direction."""
+
+    before: list[int]  # the source: a tag, if the model has them
+    after: list[int]  # <eos>
+    sos: int
+    start: list[int]  # what every translation begins with
+
+
 class Translator:
     """A model ready to translate."""
 
     def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
-        self.device = best_device(device)
-        self.loaded = model if isinstance(model, LoadedModel) else load(model, self.device)
-        self.model = self.loaded.model.to(self.device).eval()
-        self.tokenizer = self.loaded.tokenizer
+        served = serve(model, device, EncoderDecoder, "translates")
+        self.model, self.tokenizer, self.device = served.model, served.tokenizer, served.device
+        self.config, self.task = served.config, served.task
         self._stepper = DecoderStepper(self.model)
-        config = self.loaded.config
-        self._positions = config.max_positions if config.positions == "learned" else sys.maxsize
+        learned = self.config.positions == "learned"
+        self._positions = self.config.max_positions if learned else sys.maxsize
 
     def translate(
         self,
@@ -109,21 +117,21 @@ class Translator:
         """
         texts = [texts] if isinstance(texts, str) else list(texts)
         options = options or TranslateOptions(beam=beam, nbest=nbest)
-        tag = self._tag(source, target)
-        parts = [self._parts(text, tag) for text in texts]
+        frame = self._frame(source, target)
+        parts = [self._parts(text, frame) for text in texts]
         queue = [(row, place) for row, row_parts in enumerate(parts) for place in range(len(row_parts))]
         # Long sentences first: the largest need of memory shows at once, and batches have little padding.
         queue.sort(key=lambda at: -len(parts[at[0]][at[1]].source))
         done: dict[tuple[int, int], list[Translation]] = {}
-        forced = self.tokenizer.encode(prefix) if prefix else []
+        forced = self.tokenizer.encode_target(prefix) if prefix else []
         generator = torch.Generator().manual_seed(options.seed)
         width = options.nbest if options.sampling else max(options.beam, options.nbest)
         lengths = [len(parts[row][place].source) * width for row, place in queue]
-        for numbers in _by_budget(range(len(queue)), lengths):
+        for numbers in by_budget(range(len(queue)), lengths):
             batch = [queue[number] for number in numbers]
             sources = [parts[row][place].source for row, place in batch]
-            prefixes = [forced if place == 0 else [] for _, place in batch]
-            done.update(zip(batch, self._search(sources, prefixes, options, generator), strict=True))
+            prefixes = [[*frame.start, *forced] if place == 0 else frame.start for _, place in batch]
+            done.update(zip(batch, self._search(sources, prefixes, options, generator, frame.sos), strict=True))
             if progress is not None:
                 progress(len(done))
         return [
@@ -156,21 +164,26 @@ class Translator:
         """Log-probability of each token of given translations, and of the `<eos>` after them."""
         if len(sources) != len(targets):
             raise DataError(f"{len(sources)} sources, but {len(targets)} targets")
-        tag = self._tag(source, target)
-        source_ids = [self._source_ids(text, tag) for text in sources]
-        return self.log_probabilities(source_ids, self.tokenizer.encode_batch(targets))
+        frame = self._frame(source, target)
+        source_ids = [self._source_ids(text, frame) for text in sources]
+        target_ids = [[*frame.start, *ids] for ids in self.tokenizer.encode_target_batch(targets)]
+        return self.log_probabilities(source_ids, target_ids, frame.sos)
 
     @torch.inference_mode()
     def log_probabilities(
-        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], sos: int | None = None
     ) -> list[list[float]]:
-        """Log-probability of each target token and of the `<eos>` after it, all in one pass a batch."""
-        for ids in (*sources, *([self.tokenizer.sos, *target] for target in targets)):
+        """Log-probability of each target token and of the `<eos>` after it, all in one pass a batch.
+
+        `sos` is what the decoder is given first, if it is not the tokenizer's own.
+        """
+        sos = self.tokenizer.sos if sos is None else sos
+        for ids in (*sources, *([sos, *target] for target in targets)):
             self.check_length(ids)
         order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), len(targets[i])))
         result: list[list[float]] = [[] for _ in sources]
-        for rows in _by_budget(order, [max(len(s), len(t)) + 2 for s, t in zip(sources, targets, strict=True)]):
-            target = self._pad([[self.tokenizer.sos, *targets[i], self.tokenizer.eos] for i in rows])
+        for rows in by_budget(order, [max(len(s), len(t)) + 2 for s, t in zip(sources, targets, strict=True)]):
+            target = self._pad([[sos, *targets[i], self.tokenizer.eos] for i in rows])
             encoded = self.model.encode(self._pad([sources[i] for i in rows]))
             logits = self.model.output_projection(self.model.decode(target[:, :-1], encoded).hidden)
             chosen = logits.float().log_softmax(-1).gather(-1, target[:, 1:, None])[..., 0].tolist()
@@ -185,10 +198,11 @@ class Translator:
         prefixes: list[list[int]],
         options: TranslateOptions,
         generator: torch.Generator,
+        sos: int,
     ) -> list[list[Translation]]:
         """The n-best translations of one batch."""
         search = SearchOptions(
-            sos=self.tokenizer.sos,
+            sos=sos,
             eos=self.tokenizer.eos,
             beam=max(options.beam, options.nbest) if options.sampling is None else 1,
             nbest=options.nbest if options.sampling is None else 1,
@@ -207,7 +221,7 @@ class Translator:
         else:
             sampling = replace(options.sampling, samples=options.nbest)
             found = sample(self._stepper, state, max_lengths, search, sampling, prefixes, generator)
-        alignments = self._align(sources, found) if options.alignments else None
+        alignments = self._align(sources, found, sos) if options.alignments else None
         return [
             [
                 self._translation(hypothesis, alignments[row][rank] if alignments else [])
@@ -216,14 +230,14 @@ class Translator:
             for row, hypotheses in enumerate(found)
         ]
 
-    def _align(self, sources: list[list[int]], found: list[list[Hypothesis]]) -> list[list[Alignment]]:
+    def _align(self, sources: list[list[int]], found: list[list[Hypothesis]], sos: int) -> list[list[Alignment]]:
         """Word alignments by one more pass over the finished translations, which shows the attention.
 
         The last but one decoder layer: the last one already looks ahead to the word it has to write next.
         """
         layer = max(0, len(self.model.decoder.layers) - 2)
         rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
-        targets = [[self.tokenizer.sos, *h.tokens] for hypotheses in found for h in hypotheses]
+        targets = [[sos, *h.tokens] for hypotheses in found for h in hypotheses]
         encoded = self.model.encode(self._pad(sources)).select(torch.tensor(rows, device=self.device))
         output = self.model.decode(self._pad(targets), encoded, capture=True)
         attention = output.cross_weights[layer].mean(1)  # [rows, T, S]
@@ -243,13 +257,13 @@ class Translator:
             complete=hypothesis.finished,
         )
 
-    def _parts(self, text: str, tag: int | None) -> list[_Part]:
+    def _parts(self, text: str, frame: _Frame) -> list[_Part]:
         """The text as sentences that the model can take, together with what stands between them."""
         if not text.strip():
             return []
-        room = self._positions - 2  # the tag and <eos> need a place too
-        limit = min(self.loaded.task.usual_tokens, room)
-        longest = max(limit, min(self.loaded.task.max_tokens, room))
+        room = self._positions - max(2, len(frame.before) + len(frame.after))  # the specials need a place too
+        limit = min(self.task.usual_tokens, room)
+        longest = max(limit, min(self.task.max_tokens, room))
 
         def length_of(piece: str) -> int:
             return len(self.tokenizer.encode(piece))
@@ -261,18 +275,17 @@ class Translator:
             # A sentence is cut only where it is longer than anything the model has seen.
             pieces = [piece for sentence in split(text) for piece in pack([sentence], length_of, longest)]
         return [
-            _Part(piece.text, piece.separator, self._source_ids(piece.text, tag))
+            _Part(piece.text, piece.separator, self._source_ids(piece.text, frame))
             for piece in pieces
             if piece.text.strip()
         ]
 
     def source_ids(self, text: str, source: str | None = None, target: str | None = None) -> list[int]:
         """The ids the encoder sees for a text, tag and `<eos>` included."""
-        return self._source_ids(text, self._tag(source, target))
+        return self._source_ids(text, self._frame(source, target))
 
-    def _source_ids(self, text: str, tag: int | None) -> list[int]:
-        ids = self.tokenizer.encode(text)
-        return [*([tag] if tag is not None else []), *ids, self.tokenizer.eos]
+    def _source_ids(self, text: str, frame: _Frame) -> list[int]:
+        return [*frame.before, *self.tokenizer.encode(text), *frame.after]
 
     def check_length(self, ids: Sequence[int]) -> None:
         """Refuse what cannot be taken whole: attention is quadratic, and learned positions have an end."""
@@ -283,7 +296,7 @@ class Translator:
 
     def direction(self, source: str | None = None, target: str | None = None) -> tuple[str, str]:
         """The direction that fits what was asked for; one that the model does not have is an error."""
-        task = self.loaded.task
+        task = self.task
         fitting = [
             (s, t)
             for s, t in task.directions
@@ -296,9 +309,12 @@ class Translator:
             raise ConfigError(f"this model has several target languages ({known}): say which one (--to)")
         return fitting[0]
 
-    def _tag(self, source: str | None, target: str | None) -> int | None:
-        language = self.direction(source, target)[1]
-        return self.tokenizer.tag(language) if self.loaded.task.tags else None
+    def _frame(self, source: str | None, target: str | None) -> _Frame:
+        direction = self.direction(source, target)
+        languages = direction if self.task.tags else ("", "")
+        before, after = self.tokenizer.source_frame(*languages)
+        start = self.tokenizer.target_start(languages[1])
+        return _Frame(before, after, self.tokenizer.decoder_start(languages[1]), start)
 
     def _join(self, parts: list[_Part], found: list[list[Translation]]) -> Translation:
         """One result a text, whatever the number of its parts."""
@@ -326,23 +342,7 @@ class Translator:
         return Translation(whole.text, whole.score, whole.tokens, whole.alignment, [whole], whole.complete)
 
     def _pad(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        longest = max(len(row) for row in rows)
-        padded = [[*row, *[self.tokenizer.pad] * (longest - len(row))] for row in rows]
-        return torch.tensor(padded, dtype=torch.long, device=self.device)
-
-
-def _by_budget(order: Iterable[int], lengths: list[int]) -> Iterator[list[int]]:
-    """Neighbours in `order`, as many as fit the token budget when padded to the longest."""
-    rows: list[int] = []
-    longest = 0
-    for i in order:
-        longest = max(longest, lengths[i])
-        if rows and longest * (len(rows) + 1) > BATCH_TOKENS:
-            yield rows
-            rows, longest = [], lengths[i]
-        rows.append(i)
-    if rows:
-        yield rows
+        return padded(rows, self.tokenizer.pad, self.device)
 
 
 def _words_ended(text: str) -> int:

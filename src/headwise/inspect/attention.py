@@ -1,41 +1,29 @@
-"""Every head's attention weights of one translation, as plain values."""
+"""Every head's attention weights of one text: a translation, or what a model of one stack reads."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from headwise.decode.translator import TranslateOptions, Translator
-from headwise.errors import DataError
+from headwise.config import ModelConfig
+from headwise.decode.filler import BLANK, Filler
+from headwise.decode.generator import GenerateOptions, Generator
+from headwise.decode.serving import open_model, the_tokenizer
+from headwise.decode.translator import LONGEST_WHOLE, TranslateOptions, Translator
+from headwise.errors import ConfigError, DataError
+from headwise.inspect.maps import AttentionMap, AttentionMaps, stacked
+from headwise.models.causal_lm import CausalLM
+from headwise.models.classifier import Classifier
+from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.models.folder import LoadedModel
+from headwise.models.masked_lm import MaskedLM
 
-
-@dataclass(frozen=True)
-class AttentionMaps:
-    """All weights of one sentence pair; rows are queries, columns are what they look at."""
-
-    source: list[str]
-    """The pieces the encoder saw."""
-    target: list[str]
-    """The pieces the decoder wrote. Row t of `cross` and `decoder` is the step that wrote piece t."""
-    shown: list[str]
-    """The pieces the decoder was shown: `<sos>`, then the target but its last."""
-    text: str
-    encoder: Tensor  # [layers, H, S, S]
-    decoder: Tensor  # [layers, H, T, T]
-    cross: Tensor  # [layers, H, T, S]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON: nested lists, rounded to what a picture can show."""
-        return {
-            "source": self.source,
-            "target": self.target,
-            "shown": self.shown,
-            "text": self.text,
-            "encoder": _rounded(self.encoder),
-            "decoder": _rounded(self.decoder),
-            "cross": _rounded(self.cross),
-        }
+CROSS = "cross-attention: the target looks at the source"
+SOURCE = "encoder self-attention: the source looks at itself"
+TARGET = "masked decoder self-attention: the target looks at what is written"
+BACK = "masked self-attention: each token looks at itself and at what stands before it"
+AROUND = "self-attention: each token looks at the whole text"
+RECURRENT = "it is made of LSTMs, which have no self-attention"
 
 
 @torch.inference_mode()
@@ -47,30 +35,104 @@ def capture_attention(
     target: str | None = None,
     beam: int = 4,
 ) -> AttentionMaps:
-    """Translate `text` (or take `target_text` as its translation) and keep what every head attended to."""
-    if not text.strip():
-        raise DataError("there is nothing to look at in an empty text")
+    """Translate `text` (or take `target_text` as its translation) and keep what every head attended to.
+
+    Row t of the maps `cross` and `decoder` is the step that wrote piece t of the target; what the decoder was
+    shown by then is `shown`, the start token and the target but its last.
+    """
+    _check_text(text)
     tokenizer, model = translator.tokenizer, translator.model
     if target_text is None:
         options = TranslateOptions(beam=beam, alignments=False)
         target_text = translator.translate([text], source, target, options=options)[0].text
     source_ids = translator.source_ids(text, source, target)
-    target_ids = tokenizer.encode(target_text)
-    shown = [tokenizer.sos, *target_ids]
-    for ids in (source_ids, shown):
+    language = translator.direction(source, target)[1] if translator.task.tags else ""
+    target_ids = [*tokenizer.target_start(language), *tokenizer.encode_target(target_text)]
+    shown_ids = [tokenizer.decoder_start(language), *target_ids]
+    for ids in (source_ids, shown_ids):
         translator.check_length(ids)
-    encoded = model.encode(torch.tensor([source_ids], device=translator.device), capture=True)
-    decoded = model.decode(torch.tensor([shown], device=translator.device), encoded, capture=True)
+    encoded = model.encode(_batch(source_ids, translator.device), capture=True)
+    decoded = model.decode(_batch(shown_ids, translator.device), encoded, capture=True)
+    read, shown = tokenizer.pieces(source_ids), tokenizer.pieces(shown_ids)
+    written = tokenizer.pieces([*target_ids, tokenizer.eos])
+    found = {
+        "cross": (CROSS, written, read, decoded.cross_weights),
+        "encoder": (SOURCE, read, read, encoded.self_weights),
+        "decoder": (TARGET, written, shown, decoded.self_weights),
+    }
+    maps = {
+        kind: AttentionMap(title, rows, columns, stacked(weights))
+        for kind, (title, rows, columns, weights) in found.items()
+        if weights
+    }
     return AttentionMaps(
-        source=tokenizer.pieces(source_ids),
-        target=tokenizer.pieces([*target_ids, tokenizer.eos]),
-        shown=tokenizer.pieces(shown),
         text=target_text,
-        encoder=torch.cat(encoded.self_weights).float().cpu(),
-        decoder=torch.cat(decoded.self_weights).float().cpu(),
-        cross=torch.cat(decoded.cross_weights).float().cpu(),
+        labels={"source": read, "target": written, "shown": shown},
+        maps=maps,
+        lacks="" if len(maps) == len(found) else RECURRENT,
     )
 
 
-def _rounded(weights: Tensor) -> Any:
-    return (weights.double() * 1e5).round().div(1e5).tolist()
+@torch.inference_mode()
+def capture_text(
+    model: str | LoadedModel, text: str, second: str | None = None, generate: int = 0, device: str = "auto"
+) -> AttentionMaps:
+    """What every head of a language model, an encoder or a classifier of texts attends to in `text`.
+
+    `second` is the other text of a pair, `generate` how many tokens a decoder first adds by itself.
+    """
+    _check_text(text)
+    loaded, chosen = open_model(model, device)
+    body = loaded.model.body if isinstance(loaded.model, Classifier) else loaded.model
+    if not isinstance(body, CausalLM | MaskedLM):
+        what = "translates" if isinstance(body, EncoderDecoder) else "sees pictures"
+        raise ConfigError(f"this model {what}: it does not read a text alone")
+    if generate and not isinstance(body, CausalLM):
+        raise ConfigError("this model does not write: only a language model can first generate tokens")
+    ids, segments = _seen(loaded, text, second, generate, device)
+    _check_length(ids, loaded.config)
+    body, tokens = body.to(chosen).eval(), _batch(ids, chosen)
+    if isinstance(body, CausalLM):
+        kind, title, weights = "decoder", BACK, body.decode(tokens, capture=True).self_weights
+    else:
+        kind, title, weights = "encoder", AROUND, body.encode(tokens, _batch(segments, chosen), True).self_weights
+    if not weights:
+        raise ConfigError(f"there is no attention to look at in this model: {RECURRENT}")
+    tokenizer = the_tokenizer(loaded, model)
+    pieces = tokenizer.pieces(ids)
+    shown = AttentionMap(title, pieces, pieces, stacked(weights))
+    return AttentionMaps(tokenizer.decode(ids), {"tokens": pieces}, {kind: shown})
+
+
+def _seen(
+    loaded: LoadedModel, text: str, second: str | None, generate: int, device: str
+) -> tuple[list[int], list[int]]:
+    """The ids and segments that the model is given for a text, framed as it knows them from its training."""
+    tokenizer = the_tokenizer(loaded, "this model")
+    if isinstance(loaded.model, CausalLM) or generate:
+        if second is not None:
+            raise ConfigError("a second text is for models that read pairs; a language model reads one text")
+        generator = Generator(loaded, device)
+        ids = generator.prompt_ids(text)
+        if generate:
+            ids = [*ids, *generator.generate(text, GenerateOptions(max_tokens=generate))[0].ids]
+        return ids, [0] * len(ids)
+    if isinstance(loaded.model, MaskedLM) and loaded.model.head is not None and BLANK in text and second is None:
+        ids = Filler(loaded, device).ids(text)
+        return ids, [0] * len(ids)
+    return tokenizer.frame(tokenizer.encode(text), None if second is None else tokenizer.encode(second))
+
+
+def _check_text(text: str) -> None:
+    if not text.strip():
+        raise DataError("there is nothing to look at in an empty text")
+
+
+def _check_length(ids: Sequence[int], config: ModelConfig) -> None:
+    longest = min(config.max_positions, LONGEST_WHOLE) if config.positions == "learned" else LONGEST_WHOLE
+    if len(ids) > longest:
+        raise DataError(f"a text of {len(ids):,} tokens is too long: this model can be shown at most {longest:,}")
+
+
+def _batch(ids: Sequence[int], device: torch.device) -> Tensor:
+    return torch.tensor([ids], device=device)

@@ -16,11 +16,13 @@ from headwise.nn.masks import EVERYTHING, Causal, Pattern, SlidingWindow
 from headwise.nn.norms import NORM_ORDERS, NORMS
 from headwise.nn.pooling import POOLERS
 from headwise.nn.positions import POSITIONS, PositionEncoding, PositionShape
+from headwise.nn.recurrent import RecurrentStack
 from headwise.nn.rotary import Dynamic, Frequencies, Linear, Llama3, LongRope, Yarn
 from headwise.nn.stack import Layer, ParallelLayer, Stack
 
 PARALLEL = ("parallel", "parallel_shared")
 ORDERS = (*NORM_ORDERS, *PARALLEL)
+STACKS = ("transformer", "lstm")
 
 
 def _stretched(config: ModelConfig) -> tuple[float, int]:
@@ -96,6 +98,7 @@ def attention(config: ModelConfig, memory_width: int) -> MultiHeadAttention:
         head_width=config.head_width or None,
         memory_width=memory_width,
         bias=config.bias if config.attention_bias is None else config.attention_bias,
+        output_bias=config.attention_output_bias,
         dropout=config.attention_dropout,
         scale=config.attention_scale or None,
     )
@@ -134,8 +137,11 @@ def layer(config: ModelConfig, pattern: Pattern, memory_width: int | None) -> La
     )
 
 
-def stack(config: ModelConfig, depth: int, *, causal: bool, memory_width: int | None = None) -> Stack:
+def stack(config: ModelConfig, depth: int, *, causal: bool, memory_width: int | None = None) -> Stack | RecurrentStack:
     """`depth` layers; where the residual path ends without a norm, one that closes it."""
+    if config.stack == "lstm":
+        cross = attention(config, memory_width) if memory_width else None
+        return RecurrentStack(config.width, depth, backwards=not causal, cross_attention=cross, dropout=config.dropout)
     pattern = EVERYTHING
     if causal:
         pattern = SlidingWindow(config.window) if config.window else Causal()
@@ -173,6 +179,7 @@ def check_shape(config: ModelConfig) -> None:
         "positions": POSITIONS,
         "init": INITS,
         "pooler": ("", *POOLERS),
+        "stack": STACKS,
     }
     for key, table in tables.items():
         if getattr(config, key) not in table:
@@ -211,9 +218,19 @@ def check_shape(config: ModelConfig) -> None:
             raise ConfigError(f"model.{key} must be at least 0 and below 1")
     for side in (config, encoder_side(config)):
         _check_heads(side)
-    if config.tie == "all" and config.encoder_width not in (0, config.width):
+    if config.positions == "relative" and (
+        config.relative_buckets < 4 or config.relative_distance * 2 <= config.relative_buckets
+    ):
+        raise ConfigError(
+            "relative positions need at least 4 buckets, half of them fewer than model.relative_distance: "
+            f"not {config.relative_buckets} for a distance of {config.relative_distance}"
+        )
+    if config.tie == "embeddings" and config.family != "encoder_decoder":
+        raise ConfigError('a model of one stack has one embedding: model.tie must be "all" or "none"')
+    if config.tie in ("all", "embeddings") and config.encoder_width not in (0, config.width):
         raise ConfigError('an encoder of another width cannot share its embedding: set model.tie = "decoder"')
-    if config.shared_layers > min(config.encoder_layers, config.decoder_layers):
+    depths = {"encoder_decoder": min(config.encoder_layers, config.decoder_layers), "causal_lm": config.decoder_layers}
+    if config.shared_layers > depths.get(config.family, config.encoder_layers):
         raise ConfigError("model.shared_layers cannot be more than there are layers")
 
 

@@ -12,6 +12,7 @@ from headwise.nn.dropout import Dropout
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.init import initialise
 from headwise.nn.positions import PositionEncoding
+from headwise.nn.recurrent import RecurrentStack
 from headwise.nn.stack import Context, Stack, StackOutput
 
 
@@ -22,7 +23,7 @@ class CausalLM(nn.Module):
         self,
         embedding: TokenEmbedding,
         positions: PositionEncoding,
-        decoder: Stack,
+        decoder: Stack | RecurrentStack,
         output_projection: OutputProjection,
         dropout: float,
         pad: int,

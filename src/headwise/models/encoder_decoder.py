@@ -15,6 +15,7 @@ from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.init import initialise
 from headwise.nn.masks import padding_mask
 from headwise.nn.positions import PositionEncoding
+from headwise.nn.recurrent import RecurrentStack
 from headwise.nn.stack import Context, Stack, StackOutput
 
 
@@ -38,10 +39,10 @@ class EncoderDecoder(nn.Module):
         self,
         source_embedding: TokenEmbedding,
         source_positions: PositionEncoding,
-        encoder: Stack,
+        encoder: Stack | RecurrentStack,
         target_embedding: TokenEmbedding,
         target_positions: PositionEncoding,
-        decoder: Stack,
+        decoder: Stack | RecurrentStack,
         output_projection: OutputProjection,
         dropout: float,
         pad: int,
@@ -112,10 +113,10 @@ def build_encoder_decoder(config: ModelConfig, vocabulary: int, pad: int) -> Enc
     source = blocks.encoder_side(config)
     source_embedding = blocks.token_embedding(config, vocabulary, source.width)
     target_embedding = source_embedding
-    if config.tie != "all":
+    if config.tie in ("decoder", "none"):
         target_embedding = blocks.token_embedding(config, vocabulary, config.width)
     output_weight = target_embedding.weight
-    if config.tie == "none":
+    if config.tie in ("embeddings", "none"):
         output_weight = nn.Parameter(torch.empty(vocabulary, config.width))
     model = EncoderDecoder(
         source_embedding=source_embedding,

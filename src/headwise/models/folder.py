@@ -1,7 +1,9 @@
-"""A trained model is a folder: weights, config, tokenizer, card. A run's folder and its checkpoints load too."""
+"""A trained model is a folder: weights, config, tokenizer, card. A run's folder and its checkpoints load too,
+
+and so do the folders and files of other programs (see `foreign` and `convert`).
+"""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,13 @@ import torch
 from headwise.atomic import write_json
 from headwise.config import ModelConfig, from_tables, to_tables
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.build import build
-from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.weights import Weights, adopt_weights, weights_of
+from headwise.models.convert.family import Ids
+from headwise.models.convert.published import export_published
+from headwise.models.foreign import write_folder
+from headwise.models.loaded import Description, LoadedModel, Task
+from headwise.models.published import is_foreign, read_published
+from headwise.models.weights import Weights, weights_of
+from headwise.nn.lora import merged_weights
 from headwise.storage import (
     FORMAT,
     check_folder,
@@ -23,7 +29,18 @@ from headwise.storage import (
     text_digest,
 )
 from headwise.text.kinds import load_tokenizer
-from headwise.text.tokenizer import Tokenizer
+
+__all__ = [
+    "Description",
+    "LoadedModel",
+    "Task",
+    "convert",
+    "load",
+    "load_description",
+    "read_model",
+    "save_description",
+    "save_model",
+]
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -33,44 +50,17 @@ STATE = "state.json"
 """In a checkpoint: where the run stood."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """What a model was trained to translate."""
-
-    directions: tuple[tuple[str, str], ...]
-    """Pairs of language codes, source and target."""
-    tags: bool = False
-    """Whether a tag at the start of the source names the target language."""
-    usual_tokens: int = 128
-    """Nearly all training sources were at most this long: longer texts are better translated in parts."""
-    max_tokens: int = 256
-    """No training source was longer."""
-
-    @property
-    def how_to_ask(self) -> str:
-        """The options that `headwise translate` needs for this model."""
-        targets = dict.fromkeys(target for _, target in self.directions)
-        return f" --to {next(iter(targets))}" if len(targets) > 1 else ""
-
-
-@dataclass(frozen=True)
-class LoadedModel:
-    """A model with its tokenizer and what it translates."""
-
-    model: EncoderDecoder
-    tokenizer: Tokenizer
-    config: ModelConfig
-    task: Task
-
-
-def save_description(folder: Path, config: ModelConfig, tokenizer: Tokenizer, task: Task) -> None:
+def save_description(folder: Path, description: Description) -> None:
     """All of a model's folder that is known before it is trained."""
-    tokenizer.save(folder)
+    if description.tokenizer is not None:
+        description.tokenizer.save(folder)
     described = {
         "format": FORMAT,
-        "model": to_tables(config),
-        "vocabulary": tokenizer.size,
-        "task": to_tables(task),
+        "model": to_tables(description.config),
+        "vocabulary": description.rows,
+        "ids": to_tables(description.specials),
+        "tokenizer": description.tokenizer is not None,
+        "task": to_tables(description.task),
     }
     write_json(folder / CONFIG, {**described, "digest": _digest(described)})
 
@@ -78,43 +68,94 @@ def save_description(folder: Path, config: ModelConfig, tokenizer: Tokenizer, ta
 def save_model(folder: Path, loaded: LoadedModel) -> None:
     """A folder that `load` reads back, exactly."""
     folder.mkdir(parents=True, exist_ok=True)
-    save_description(folder, loaded.config, loaded.tokenizer, loaded.task)
+    save_description(folder, loaded.description)
     save_tensors(folder / WEIGHTS, weights_of(loaded.model))
 
 
 def load(folder: str | Path, device: str | torch.device = "cpu") -> LoadedModel:
-    """The model in a folder: a trained one, a checkpoint, or a run that is still going (its best so far)."""
+    """The model in a folder: a trained one, a checkpoint, a run that is still going (its best so far), or one
+
+    that another program wrote: a Hugging Face folder, a GGUF or a llama2.c file.
+    """
     folder = Path(folder)
+    description, weights = read_model(folder)
+    return description.build(str(folder), weights, device)
+
+
+def read_model(folder: Path) -> tuple[Description, Weights]:
+    """What `load` makes a model of."""
+    if not folder.exists():
+        raise CheckpointError(f"{folder}: no such model folder")
+    if is_foreign(folder):
+        return read_published(folder)
     if not folder.is_dir():
-        what = "is a file, not a model folder" if folder.exists() else "no such model folder"
-        raise CheckpointError(f"{folder}: {what}")
-    config, tokenizer, task = load_description(folder)
-    try:
-        with torch.device("meta"):
-            model = build(config, tokenizer.size, tokenizer.pad)
-    except ConfigError as error:
-        raise CheckpointError(f"{folder}: its {CONFIG} describes no model: {error}") from None
-    adopt_weights(model, load_weights(folder), str(folder))
-    return LoadedModel(model.to(device).eval(), tokenizer, config, task)
+        raise CheckpointError(f"{folder}: is a file, not a model folder")
+    return load_description(folder), load_weights(folder)
 
 
-def load_description(folder: Path) -> tuple[ModelConfig, Tokenizer, Task]:
+def convert(source: Path, target: Path, to: str, model_type: str = "") -> Description:
+    """Read any model and write it as ours (`headwise`) or as Hugging Face's (`huggingface`)."""
+    description, weights = read_model(source)
+    if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
+        raise ConfigError(f"{target}: is there already: choose another folder")
+    if to == "headwise":
+        target.mkdir(parents=True, exist_ok=True)
+        save_tensors(target / WEIGHTS, weights)
+        save_description(target, description)
+        return description
+    config, tensors = export_published(
+        description.config,
+        weights,
+        description.rows,
+        description.specials,
+        model_type or description.task.published,
+        description.task.labels,
+    )
+    write_folder(target, config, tensors, generation_config=_generation(description))
+    if description.tokenizer is not None:
+        description.tokenizer.save_published(target)
+    return description
+
+
+def _generation(description: Description) -> dict[str, Any] | None:
+    """How `transformers` is to search with the model: as we do, where its own default would cut texts short."""
+    if description.task.kind != "translation":
+        return None
+    ids = description.specials
+    return {
+        "decoder_start_token_id": ids.sos,
+        "pad_token_id": ids.pad,
+        "eos_token_id": ids.eos,
+        "forced_eos_token_id": ids.eos,
+        "bad_words_ids": [[ids.pad]],
+        "max_length": 512,
+        "num_beams": 4,
+    }
+
+
+def load_description(folder: Path) -> Description:
     """All of a model but its weights."""
     home = _home(folder)
     path = home / CONFIG
     described = read_json(path)
     check_format(path, described)
     config, task = _describe(path, described)
-    tokenizer = load_tokenizer(home)
-    if tokenizer.size != described.get("vocabulary"):
+    has_tokenizer = described.get("tokenizer", True)
+    tokenizer = load_tokenizer(home) if has_tokenizer else None
+    vocabulary = described.get("vocabulary")
+    if not isinstance(vocabulary, int) or (tokenizer is not None and tokenizer.size > vocabulary):
         raise CheckpointError(
-            f"{home}: the tokenizer has {tokenizer.size} tokens, the model {described.get('vocabulary')}: "
+            f"{home}: the tokenizer has {tokenizer.size if tokenizer else 0} tokens, the model {vocabulary}: "
             "they are not of one run"
         )
     digest = described.pop("digest", None)
     if digest is not None and digest != _digest(described):
         raise CheckpointError(f"{path}: altered: its content does not match its digest")
-    return config, tokenizer, task
+    try:
+        ids = from_tables(Ids, described.get("ids", {}), "ids.")
+    except (ConfigError, AttributeError) as error:
+        raise CheckpointError(f"{path}: damaged: {error}") from None
+    return Description(config, tokenizer, task, vocabulary, ids)
 
 
 def step_folder(run: Path, step: int) -> Path:
@@ -132,7 +173,7 @@ def load_weights(folder: Path) -> Weights:
         if (folder / STATE).exists():
             check_folder(folder)
         averaged = folder / AVERAGED
-        return load_tensors(averaged if averaged.exists() else folder / WEIGHTS)
+        return merged_weights(load_tensors(averaged if averaged.exists() else folder / WEIGHTS))
     finished = checkpoints(folder)
     if not finished:
         raise CheckpointError(f"{folder}: training has saved no checkpoint yet")
@@ -156,12 +197,17 @@ def _describe(path: Path, described: dict[str, Any]) -> tuple[ModelConfig, Task]
     for part in ("model", "task"):
         if not isinstance(described.get(part), dict):
             raise CheckpointError(f"{path}: damaged: it has no table {part}")
+    model = described["model"]
+    if isinstance(model.get("rotary_scaling"), float):  # as format 1 had it
+        model = {**model, "rotary_scaling": {"kind": "linear", "factor": model["rotary_scaling"]}}
     try:
-        config = from_tables(ModelConfig, described["model"], "model.")
+        config = from_tables(ModelConfig, model, "model.")
         task = from_tables(Task, described["task"], "task.")
     except (TypeError, ConfigError) as error:  # TypeError: a field without a default is missing
         raise CheckpointError(f"{path}: damaged: {error}") from None
-    if not task.directions or any(len(direction) != 2 for direction in task.directions):
+    if (task.kind == "translation" and not task.directions) or any(
+        len(direction) != 2 for direction in task.directions
+    ):
         raise CheckpointError(f"{path}: damaged: task.directions must be pairs of languages")
     return config, task
 

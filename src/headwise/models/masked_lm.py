@@ -13,6 +13,7 @@ from headwise.nn.init import initialise
 from headwise.nn.masks import padding_mask
 from headwise.nn.pooling import POOLERS, Pooler
 from headwise.nn.positions import PositionEncoding
+from headwise.nn.recurrent import RecurrentStack
 from headwise.nn.stack import Context, Stack, StackOutput
 
 
@@ -27,7 +28,7 @@ class MaskedLM(nn.Module):
         positions: PositionEncoding,
         embedding_norm: nn.Module | None,
         embedding_projection: nn.Linear | None,
-        encoder: Stack,
+        encoder: Stack | RecurrentStack,
         pooler: Pooler | None,
         head: PredictionHead | None,
         next_sentence: nn.Linear | None,

@@ -14,6 +14,7 @@ from headwise.nn.embedding import PatchEmbedding
 from headwise.nn.init import initialise
 from headwise.nn.pooling import POOLERS, Pooler
 from headwise.nn.positions import PositionEncoding
+from headwise.nn.recurrent import RecurrentStack
 from headwise.nn.stack import Context, Stack, StackOutput
 
 
@@ -24,7 +25,7 @@ class VisionTransformer(nn.Module):
         self,
         embedding: PatchEmbedding,
         positions: PositionEncoding,
-        encoder: Stack,
+        encoder: Stack | RecurrentStack,
         pooler: Pooler | None,
         dropout: float,
         image_size: int,

@@ -86,6 +86,7 @@ class MultiHeadAttention(nn.Module):
         head_width: int | None = None,
         memory_width: int | None = None,
         bias: bool = True,
+        output_bias: bool | None = None,
         dropout: float = 0.0,
         scale: float | None = None,
     ) -> None:
@@ -103,7 +104,7 @@ class MultiHeadAttention(nn.Module):
         self.query = nn.Linear(width, heads * self.head_width, bias=bias)
         self.key = nn.Linear(memory_width or width, key_value_heads * self.head_width, bias=bias)
         self.value = nn.Linear(memory_width or width, key_value_heads * self.head_width, bias=bias)
-        self.output = nn.Linear(heads * self.head_width, width, bias=bias)
+        self.output = nn.Linear(heads * self.head_width, width, bias=bias if output_bias is None else output_bias)
 
     def keys_values(self, memory: Tensor, rotation: Rotation | None = None) -> KeyValues:
         """[B, S, memory width] -> what `forward` looks up."""
@@ -124,7 +125,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Attended:
         """x [B, T, D] asks, `memory` answers. `mask` is broadcastable to [B, H, T, S], True = may attend.
 
-        `pattern` limits whom a place may look at, `bias` [1, H, T, S] is added to the scores. `capture` takes the explicit path and returns the weights.
+        `pattern` limits whom a place may look at, `bias` [1, H, T, S] is added to the scores.
+        `capture` takes the explicit path and returns the weights.
         """
         query = self._split(self.query(x), self.heads)
         if rotation:

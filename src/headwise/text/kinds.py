@@ -49,7 +49,9 @@ def train_tokenizer(
     if config.vocabulary < 0:
         raise ConfigError(f"text.vocabulary = {config.vocabulary}: it is 0, for automatic, or more")
     if config.lossless and config.kind not in LOSSLESS:
-        raise ConfigError(f"text.lossless: a {config.kind} tokenizer cannot keep spaces; these can: {', '.join(LOSSLESS)}")
+        raise ConfigError(
+            f"text.lossless: a {config.kind} tokenizer cannot keep spaces; these can: {', '.join(LOSSLESS)}"
+        )
     known = check_languages(languages)
     sample, total = draw(sentences, config.sample)
     kind = TOKENIZERS[config.kind]

@@ -103,6 +103,15 @@ class Library(Tokenizer):
     def word_ids(self, ids: Sequence[int]) -> list[int]:
         return words_of([None if self.is_special(i) else self._spelt(i) for i in map(int, ids)])
 
+    def source_frame(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        prefixes: dict[str, str] = self.parts.settings.get("prefixes", {})
+        before, after = super().source_frame(source, target)
+        if prefixes and target:
+            if f"{source} {target}" not in prefixes:
+                raise ConfigError(f"this model does not translate {source}-{target}; it has: {', '.join(prefixes)}")
+            before = [*before, *self.encode(prefixes[f"{source} {target}"])]
+        return before, after
+
     def save_published(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         write_bytes(folder / "tokenizer.json", self.parts.files[DESCRIPTION])

@@ -106,6 +106,16 @@ class Tokenizer(ABC):
         """`encode` for each text, as fast as this kind can."""
         return [self.encode(text) for text in texts]
 
+    def encode_target(self, text: str) -> list[int]:
+        """The ids of a text as the target side has it; another than `encode` only where the two sides differ."""
+        return self.encode(text)
+
+    def encode_target_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode_target` for each text."""
+        if type(self).encode_target is Tokenizer.encode_target:
+            return self.encode_batch(texts)
+        return [self.encode_target(text) for text in texts]
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text, specials skipped. Normalised, hence one line, unless this tokenizer keeps text."""
         text = self._decode([i for i in map(int, ids) if i not in self._names])

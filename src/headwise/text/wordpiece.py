@@ -7,7 +7,9 @@ written as another character than the same letter elsewhere.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Self
 
 import tokenizers
@@ -55,7 +57,9 @@ class WordPiece(OwnLibrary):
         normaliser = normalizers.BertNormalizer(lowercase=lower)
         pieces = _learn(_words(sentences, normaliser), room)
         ids = {piece: i for i, piece in enumerate((*names, *pieces))}
-        whole = tokenizers.Tokenizer(models.WordPiece(vocab=ids, unk_token=names[UNK], max_input_chars_per_word=LONGEST))
+        whole = tokenizers.Tokenizer(
+            models.WordPiece(vocab=ids, unk_token=names[UNK], max_input_chars_per_word=LONGEST)
+        )
         whole.normalizer = normaliser
         whole.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         whole.decoder = decoders.WordPiece(prefix=CONTINUES)
@@ -84,10 +88,18 @@ def _learn(words: Iterable[list[str]], room: int) -> list[str]:
         first = initials.setdefault(word[0], chr(_FIRST_INITIAL + len(initials)))
         return first + word[1:]
 
+    lines = [" ".join(map(marked, sentence)) for sentence in words]
+    # Which of two equally frequent letters is left out, the library decides by a hash table too: so it is told.
+    counts = Counter(chain.from_iterable(lines))
+    counts.pop(" ", None)
+    ranked = sorted(counts, key=lambda letter: (-counts[letter], letter))
+    alphabet = ranked[: max(1, room // 2)]
     learner = tokenizers.Tokenizer(models.BPE())
     learner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trainer = trainers.BpeTrainer(vocab_size=room, limit_alphabet=max(1, room // 2), show_progress=False)
-    learner.train_from_iterator((" ".join(map(marked, sentence)) for sentence in words), trainer)
+    trainer = trainers.BpeTrainer(
+        vocab_size=room, initial_alphabet=alphabet, limit_alphabet=len(alphabet), show_progress=False
+    )
+    learner.train_from_iterator(lines, trainer)
     learnt = json.loads(learner.to_str())["model"]["vocab"]
     letters = {private: letter for letter, private in initials.items()}
     return [

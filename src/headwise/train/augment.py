@@ -79,7 +79,7 @@ def erase(images: Tensor, probability: float, generator: Generator) -> Tensor:
 def mix(images: Tensor, targets: Tensor, mixup: float, cutmix: float, generator: Generator) -> Augmented:
     """Blend each image with its neighbour (mixup) or replace a rectangle by the neighbour's (cutmix).
 
-    Both are a share of each pixel that stays; targets are mixed by the mean of the shares. With both, the batch
+    Both are a share of each pixel that stays; targets are mixed by the mean of the shares. With both, each image
     takes one of them.
     """
     B, _, H, W = images.shape
@@ -90,7 +90,7 @@ def mix(images: Tensor, targets: Tensor, mixup: float, cutmix: float, generator:
     if cutmix:
         side = (1 - beta(cutmix, B, generator, device)).sqrt()
         shares.append((~rectangles(side * H, side * W, (H, W), generator)).float())
-    first = torch.rand((1, 1, 1, 1), generator=generator, device=device) < 0.5
+    first = torch.rand((B, 1, 1, 1), generator=generator, device=device) < 0.5
     share = torch.where(first, shares[0], shares[-1])
     weights = share.mean((1, 2, 3))[:, None]
     return Augmented(

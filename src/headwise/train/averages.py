@@ -61,8 +61,8 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
         raise CheckpointError(f"{out} holds a model already: choose another --out")
     loaded = load(paths[0])
     for path in paths[1:]:
-        config, tokenizer, _ = load_description(path)
-        if config != loaded.config or tokenizer != loaded.tokenizer:
+        described = load_description(path)
+        if described.config != loaded.config or described.tokenizer != loaded.tokenizer:
             raise CheckpointError(f"{path}: {DIFFERENT}")
     set_weights(loaded.model, mean_weights([load_weights(path) for path in paths]), str(out))
     save_model(out, loaded)

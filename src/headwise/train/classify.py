@@ -1,7 +1,7 @@
 """Training a classifier of texts, or of pairs of them, on top of an encoder or a decoder; or a regression."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,27 +12,26 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headwise.config import ClassifyConfig, CorpusConfig, ModelConfig, Recipe
-from headwise.data.fingerprint import fingerprint, hash_files
-from headwise.data.labelled import Example, class_names, class_numbers, hold_out, read_labelled, value
-from headwise.data.labelled_batches import LabelledBatch, LabelledSet, LabelledStream, encode_labelled, joined
+from headwise.config import ClassifyConfig, ModelConfig, Recipe
+from headwise.data.fingerprint import fingerprint
+from headwise.data.labelled import class_names, read_labelled
+from headwise.data.labelled_batches import LabelledBatch, LabelledSet, LabelledStream, joined
 from headwise.data.prepared import SourceFile
 from headwise.errors import ConfigError, DataError
 from headwise.metrics import OF_NUMBERS, metric
 from headwise.models.build import build
 from headwise.models.classifier import Classifier
-from headwise.models.folder import CONFIG, LoadedModel, Task
+from headwise.models.folder import LoadedModel, Task
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.vision import VisionTransformer
 from headwise.models.weights import parameter_count
-from headwise.text.kinds import load_tokenizer, train_tokenizer
-from headwise.text.tokenizer import Tokenizer
 from headwise.train.card import Card, batches_of, model_card
 from headwise.train.checkpoint import Progress
+from headwise.train.classify_data import Data, encode, files, own_tokenizer, read_texts
 from headwise.train.job import Say, Scored
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, projected_cross_entropy
-from headwise.train.start import new_model, starting_point
+from headwise.train.start import first_model, starting_point
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
@@ -67,13 +66,9 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Clas
     classes = () if recipe.classify.regression else class_names(e for corpus in texts.train for e in corpus)
     recipe = dataclasses.replace(recipe, model=classifier_config(recipe.model, len(classes) or 1))
     start = starting_point(recipe, device)
-    if start is None:
-        tokenizer = own_tokenizer(recipe, texts.train, run, say)
-        model = new_model(recipe, tokenizer.size, tokenizer.pad).to(device)
-    elif start.tokenizer is None:
+    tokenizer = start.tokenizer if start else own_tokenizer(recipe, texts.train, run, say)
+    if tokenizer is None:
         raise ConfigError(f"{recipe.init}: it has no tokenizer, without which there is no text to classify")
-    else:
-        tokenizer, model = start.tokenizer, start.model
     data = encode(recipe, texts, tokenizer, classes, say)
     stream = LabelledStream(
         data.train,
@@ -83,10 +78,10 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Clas
         examples=recipe.classify.batch,
     )
     longest = int(max(each.widths.max() for each in data.train))
-    task = Task((), max_tokens=longest, kind="classify", labels=classes, regression=recipe.classify.regression)
+    task = Task(kind="classify", max_tokens=longest, labels=classes, regression=recipe.classify.regression)
     return ClassifyJob(
         recipe,
-        LoadedModel(model, tokenizer, recipe.model, task),
+        first_model(start, recipe, tokenizer, task, device),
         data,
         files(recipe, texts, run, say),
         stream,
@@ -103,83 +98,6 @@ def classifier_config(config: ModelConfig, classes: int) -> ModelConfig:
     encoder = config.family == "masked_lm"
     pooling = "last" if config.pooling == "first" and not encoder else config.pooling
     return dataclasses.replace(config, classes=classes, pooling=pooling, language_head=not encoder)
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Examples as read, a list a corpus; `valid` is one set, and may be empty."""
-
-    train: list[list[Example]]
-    valid: list[Example]
-    test: list[list[Example]]
-
-
-def read_texts(recipe: Recipe, say: Say) -> Texts:
-    def read(corpora: Sequence[CorpusConfig]) -> list[list[Example]]:
-        return [list(read_labelled(corpus, recipe.data, recipe.classify)) for corpus in corpora]
-
-    if not recipe.data.train:
-        raise DataError("no training data: give [[data.train]] with `labelled`")
-    train, test = read(recipe.data.train), read(recipe.data.test)
-    valid = [example for corpus in read(recipe.data.valid) for example in corpus]
-    if not recipe.data.valid:
-        _, valid = hold_out([example for corpus in train for example in corpus], recipe.data.held_out, recipe.seed)
-        held_out = {example[:2] for example in valid}
-        train = [[example for example in corpus if example[:2] not in held_out] for corpus in train]
-        say(f"{len(valid):,} examples are held out of the training data for validation")
-    return Texts(train, valid, test)
-
-
-def own_tokenizer(recipe: Recipe, train: Sequence[Sequence[Example]], run: Path, say: Say) -> Tokenizer:
-    """Trained on the texts; a run that goes on has it already."""
-    if (run / CONFIG).exists():
-        return load_tokenizer(run)
-    say("training the tokenizer")
-    texts = (text for corpus in train for example in corpus for text in example[:2] if text)
-    return train_tokenizer(recipe.text, texts, ())
-
-
-@dataclass(frozen=True)
-class Data:
-    """Encoded examples."""
-
-    train: list[LabelledSet]
-    valid: LabelledSet | None
-    test: list[LabelledSet]
-
-
-def encode(recipe: Recipe, texts: Texts, tokenizer: Tokenizer, classes: tuple[str, ...], say: Say) -> Data:
-    number = class_numbers(classes) if classes else value
-    room = recipe.data.max_tokens
-    if recipe.model.positions == "learned":
-        room = min(room or recipe.model.max_positions, recipe.model.max_positions)
-
-    def encoded(examples: list[Example]) -> LabelledSet:
-        return encode_labelled(examples, tokenizer, number, room, recipe.classify.regression)
-
-    valid = encoded(texts.valid) if texts.valid else None
-    data = Data([encoded(each) for each in texts.train], valid, [encoded(each) for each in texts.test])
-    every = [*data.train, *data.test, *([valid] if valid else [])]
-    if truncated := sum(each.truncated for each in every):
-        say(f"{truncated:,} of {sum(map(len, every)):,} examples were cut to {room:,} tokens")
-    return data
-
-
-def files(recipe: Recipe, texts: Texts, run: Path, say: Say) -> list[SourceFile]:
-    """What the model was made of, for its card."""
-    counts: dict[str, int] = {}
-    for examples in (*texts.train, *([texts.valid] if recipe.data.valid else []), *texts.test):
-        for example in examples:
-            counts[example.file] = counts.get(example.file, 0) + 1
-    parts = (("train", recipe.data.train), ("valid", recipe.data.valid), ("test", recipe.data.test))
-    named = [
-        (Path(recipe.data.folder) / Path(name).expanduser(), corpus.licence, role)
-        for role, corpora in parts
-        for corpus in corpora
-        for name in corpus.labelled
-    ]
-    hashes = hash_files([path for path, *_ in named], run, say)
-    return [SourceFile(str(path), hashes[path], counts.get(str(path), 0), *rest) for path, *rest in named]
 
 
 def objective(recipe: Recipe) -> Callable[[nn.Module, LabelledBatch], TokenLoss]:
@@ -216,8 +134,9 @@ def language_model_loss(model: Classifier, hidden: Tensor, tokens: Tensor) -> Te
     projection, wanted = body.output_projection, tokens[:, 1:]
     real = wanted != body.pad
     states = hidden[:, :-1][real] * projection.scale
-    summed = projected_cross_entropy(states, projection.weight, wanted[real], 0.0, projection.bias).loss
-    return summed / real.sum().clamp(min=1)
+    summed = projected_cross_entropy(states, projection.weight, wanted[real], 0.0, projection.bias)
+    mean: Tensor = summed.loss / real.sum().clamp(min=1)
+    return mean
 
 
 def predict(model: nn.Module, data: LabelledSet, batch_tokens: int, limit: int = 0) -> tuple[NDArray[Any], float]:

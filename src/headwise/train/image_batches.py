@@ -1,8 +1,8 @@
 """Batches of images: kept on the device that trains if there is room, drawn upon there, in a seeded order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -13,7 +13,11 @@ from headwise.config import ImageConfig
 from headwise.data.batches import Position
 from headwise.data.images import ImageSet
 from headwise.data.plan import epoch_order
-from headwise.train.augment import augment, normalise
+from headwise.train.augment import Augmented, augment, normalise
+
+GROUP = 1 << 24
+"""Values that are changed at once. What is done to small images costs a GPU less time than being told to do it:
+so several batches of them are made together."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,15 @@ class Store:
         """Whether the images lie in the memory of the device."""
         return self._images.device.type == self.device.type
 
-    def take(self, members: Tensor) -> tuple[Tensor, Tensor]:
-        """Images uint8 [B, C, H, W] and labels [B] on the device; `members` lies there as well."""
-        if self.near:
-            return self._images[members], self._labels[members]
-        images = self._images[members.cpu()].pin_memory()
-        return images.to(self.device, non_blocking=True), self._labels[members]
+    def fetch(self, members: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """What there is to do in the background: the images, if they come from afar, and their numbers."""
+        numbers = torch.from_numpy(members)
+        return (numbers if self.near else self._images[numbers]), numbers
+
+    def take(self, fetched: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Images uint8 [B, C, H, W] and labels [B] on the device."""
+        first, numbers = (each.to(self.device, non_blocking=True) for each in fetched)
+        return (self._images[first] if self.near else first), self._labels[numbers]
 
     def normalised(self, images: Tensor) -> Tensor:
         """Pixels from 0 to 255 as the model takes them."""
@@ -67,23 +74,43 @@ class ImageBatch:
     """[B, C, size, size]"""
     targets: Tensor
     """[B, classes]: how much of each class is in an image."""
+    count: int
+
+
+class Group:
+    """Some batches, made when the first of them is asked for."""
+
+    def __init__(self, make: Callable[[], Augmented]) -> None:
+        self._make = make
+
+    @cached_property
+    def made(self) -> Augmented:
+        return self._make()
+
+
+@dataclass(frozen=True)
+class PlannedBatch:
+    """A batch of a group: which images it has is known, what becomes of them is not yet."""
+
+    group: Group
+    rows: slice
     members: NDArray[np.int64]
-    """Which images of the set these are."""
 
     @property
     def count(self) -> int:
         return len(self.members)
 
-    def to(self, device: torch.device) -> Self:
-        """They are there already: the images of a batch are changed on the device that trains."""
-        return self
+    def to(self, device: torch.device) -> ImageBatch:
+        """On the device of the images, which is the one that trains."""
+        made = self.group.made
+        return ImageBatch(made.images[self.rows].clone(), made.targets[self.rows].clone(), self.count)
 
 
 class ImageStream:
     """Endless shuffled batches of equally many images.
 
     What is left over at the end of an epoch is not used in it - the next one leaves out others - since a compiled
-    model wants one shape. The changes to a batch depend on the seed and on its place alone.
+    model wants one shape. The changes to a batch depend on the seed, the epoch and its place in it alone.
     """
 
     def __init__(
@@ -105,33 +132,50 @@ class ImageStream:
         self._classes = classes
         self._config = config
 
-    def batches(self, position: Position | None = None) -> Iterator[tuple[ImageBatch, Position]]:
+    @property
+    def uniform(self) -> bool:
+        """All batches have the same shapes."""
+        return True
+
+    def batches(self, position: Position | None = None) -> Iterator[tuple[PlannedBatch, Position]]:
         """Each batch from `position` on, with the position after it; past an epoch's end comes the next."""
         at = position or Position()
-        generator = torch.Generator(self.store.device)
+        size = self._batch
+        group = max(1, GROUP // (size * self.store.set.images[0].size))
         while True:
             order = self._members[epoch_order(self._sizes, self._weights, self.seed, at.epoch)]
-            on_device = torch.from_numpy(order).to(self.store.device)
-            count = max(1, len(order) // self._batch)
-            for number in range(at.batch, count):
-                rows = slice(number * self._batch, (number + 1) * self._batch)
-                generator.manual_seed(self._draw(at.epoch, number))
-                last = number + 1 == count
-                following = Position(at.epoch + 1, 0) if last else Position(at.epoch, number + 1)
-                yield self._make(on_device[rows], order[rows], generator), following
+            count = max(1, len(order) // size)
+            for start in range(at.batch - at.batch % group, count, group):
+                members = order[start * size : min(start + group, count) * size]
+                made = self._group(members, self._draw(at.epoch, start))
+                for number in range(max(start, at.batch), min(start + group, count)):
+                    rows = slice((number - start) * size, (number + 1 - start) * size)
+                    last = number + 1 == count
+                    following = Position(at.epoch + 1, 0) if last else Position(at.epoch, number + 1)
+                    yield PlannedBatch(made, rows, members[rows]), following
             at = Position(at.epoch + 1, 0)
 
-    def lines(self, batch: ImageBatch) -> list[str]:
+    def lines(self, batch: PlannedBatch) -> list[str]:
         """Where the images of a batch come from."""
         return [self.store.set.where(int(index)) for index in batch.members]
 
-    def _make(self, members: Tensor, numbers: NDArray[np.int64], generator: torch.Generator) -> ImageBatch:
-        images, labels = self.store.take(members)
-        changed = augment(images, labels, self._classes, self._config, generator)
-        return ImageBatch(self.store.normalised(changed.images), changed.targets, numbers)
+    def _group(self, members: NDArray[np.int64], seed: int) -> Group:
+        """Batches are planned in the background; a GPU is asked for nothing there, where its own recording may be
+        under way, but on a CPU they are made there."""
+        fetched = self.store.fetch(members)
+
+        def make() -> Augmented:
+            generator = torch.Generator(self.store.device).manual_seed(seed)
+            images, targets = augment(*self.store.take(fetched), self._classes, self._config, generator)
+            return Augmented(self.store.normalised(images), targets)
+
+        group = Group(make)
+        if self.store.device.type == "cpu":
+            _ = group.made
+        return group
 
     def _draw(self, epoch: int, number: int) -> int:
-        """A seed for the changes to one batch."""
+        """A seed for the changes to a group of batches."""
         return int(np.random.SeedSequence([self.seed, epoch, number]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
@@ -142,7 +186,6 @@ def ordered_images(store: Store, members: NDArray[np.int64], batch: int) -> Iter
     """
     batch = min(batch, len(members))
     padded = np.resize(members, -(-len(members) // batch) * batch)
-    on_device = torch.from_numpy(padded).to(store.device)
     for start in range(0, len(padded), batch):
-        images, labels = store.take(on_device[start : start + batch])
+        images, labels = store.take(store.fetch(padded[start : start + batch]))
         yield store.normalised(images), labels, min(batch, len(members) - start)

@@ -121,7 +121,9 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
     else:
         mean, deviation = channel_statistics(whole.images)
     model = start.model if start else new_model(recipe, 0, 0).to(device)
-    task = Task(directions=(), kind="images", labels=classes, image_mean=mean, image_std=deviation)
+    task = dataclasses.replace(
+        start.task if start else Task(), kind="images", labels=classes, image_mean=mean, image_std=deviation
+    )
     normalisation = Normalisation(mean, deviation, recipe.model.channels, recipe.model.image_size)
 
     def stored(images: ImageSet) -> tuple[Store, NDArray[np.int64]]:
@@ -196,8 +198,11 @@ def source_files(sources: Sequence[Source], cache: Path, say: Say) -> list[Sourc
 
 
 def with_classes(recipe: Recipe, classes: tuple[str, ...]) -> tuple[Recipe, tuple[str, ...]]:
-    """The recipe with as many outputs as there are classes, unless it asks for more; and a name for each."""
-    wanted = recipe.model.classes or len(classes)
+    """The recipe with as many outputs as there are classes, unless it asks for more; and a name for each.
+
+    A model to start from may have had any number of classes: its recipe does not ask.
+    """
+    wanted = (0 if recipe.init else recipe.model.classes) or len(classes)
     if wanted < len(classes):
         raise ConfigError(f"model.classes = {wanted}, but the training images are of {len(classes)} classes")
     names = classes + tuple(map(str, range(len(classes), wanted)))

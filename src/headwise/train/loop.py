@@ -18,6 +18,7 @@ from headwise.data.prefetch import prefetch
 from headwise.errors import CheckpointError, TrainingError
 from headwise.storage import NewerFormatError
 from headwise.train.averages import MovingAverage, swapped
+from headwise.train.backward import Plain, Recorded, compile_layers
 from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint, set_aside, step_folder
 from headwise.train.interrupt import StopRequest
 from headwise.train.loss import TokenLoss
@@ -43,6 +44,8 @@ class Stream(Protocol):
 
     def lines(self, batch: Any) -> list[str]:
         """Where the rows of a batch come from, for messages."""
+
+    # A stream whose batches all have the same few shapes may say so, `uniform = True`: see train/backward.py.
 
 
 Objective = Callable[[nn.Module, Any], TokenLoss]
@@ -94,6 +97,11 @@ def fit(
     # A moving average must know at once whether the weights have moved.
     look_every = LOOK_EVERY if device.type == "cuda" and average is None else 1
 
+    if config.compile:
+        compile_layers(model)
+    recorded = device.type == "cuda" and getattr(stream, "uniform", False)
+    backward = (Recorded if recorded else Plain)(model, objective, autocast)
+
     def regular(step: int) -> bool:
         return step % config.checkpoint_every == 0 or step % config.validate_every == 0 or step == config.steps
 
@@ -107,12 +115,7 @@ def fit(
         micro_batches, position = take(batches, config.accumulate)
         count = sum(batch.count for batch in micro_batches)
 
-        parts = []
-        for batch in micro_batches:
-            with torch.autocast(device.type, autocast, enabled=autocast is not None):
-                part = objective(model, batch.to(device))
-            torch.autograd.backward(part.loss / count)
-            parts.append((part.loss.detach(), part.nll.detach()))
+        parts = [backward(batch.to(device), count) for batch in micro_batches]
         norm = clip_gradients(model, config.clip)
         loss, nll = (torch.stack(each).sum() for each in zip(*parts, strict=True))
 
@@ -120,7 +123,7 @@ def fit(
         for group in optimiser.param_groups:
             group["lr"] = rate * group["scale"]
         update(optimiser, torch.isfinite(loss + norm))
-        optimiser.zero_grad(set_to_none=True)
+        backward.forget(optimiser)
         unseen.append(Step(step, micro_batches, count, torch.stack([loss, nll, norm])))
         progress = dataclasses.replace(progress, step=step, position=position, seconds=time.perf_counter() - clock)
 

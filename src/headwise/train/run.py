@@ -27,6 +27,7 @@ from headwise.train.job import Job, JobModule, Say, Scored
 from headwise.train.loop import fit
 from headwise.train.report import RunReporter
 from headwise.train.schedules import learning_rate
+from headwise.train.tune import check_tuning, tune
 
 RECIPE = "recipe.json"
 SCORES = "scores.json"
@@ -72,9 +73,10 @@ def train_in(run: Path, recipe: Recipe, say: Say) -> Outcome:
     """The run itself, in a folder that is this process's alone."""
     device = best_device(recipe.train.device)
     job = job_module(recipe.task).open_job(recipe, run, device, say)
+    tune(job.loaded.model, recipe)
     check_same_data(run, job.data_key)
     check_selection(recipe, job)
-    save_description(run, job.loaded.config, job.loaded.tokenizer, job.loaded.task)
+    save_description(run, job.loaded.description)
     write_json(run / RECIPE, to_tables(recipe))
     say(f"{job.describe()}, on {device.type}")
 
@@ -132,6 +134,7 @@ def check(recipe: Recipe) -> None:
     if not 0 <= recipe.seed < 2**63:
         raise ConfigError("seed must be at least 0 and below 2^63")
     learning_rate(1, recipe.train, recipe.model)
+    check_tuning(recipe)
     with torch.device("meta"):  # shapes alone
         model = build(recipe.model, 8, 0)
     job_module(recipe.task).check(recipe, model)
@@ -227,8 +230,8 @@ def finish(run: Path, recipe: Recipe, job: Job, progress: Progress, say: Say) ->
         weights = load_weights(checkpoints(run)[-1])
         source = f"those of the last step, {progress.step:,}"
     model = job.loaded.model
-    set_weights(model, weights, str(run))
     merge_lora(model)
+    set_weights(model, weights, str(run))
     save_tensors(run / WEIGHTS, weights_of(model))
     model.eval()
     scores = job.finish(say)

@@ -10,11 +10,13 @@ from torch import nn
 from headwise.config import ModelConfig, Recipe, from_tables, to_tables
 from headwise.errors import ConfigError
 from headwise.models.build import build
-from headwise.models.folder import LoadedModel, load, load_description
+from headwise.models.folder import LoadedModel, Task, load, read_model
 from headwise.models.weights import Weights, set_weights, weights_of
 from headwise.presets import resolve
+from headwise.text.tokenizer import Tokenizer
 
-FREE = frozenset({"dropout", "attention_dropout", "hidden_dropout", "classes", "pooling", "language_head"})
+PARTS = frozenset({"classes", "pooling", "language_head", "next_sentence"})
+FREE = PARTS | {"dropout", "attention_dropout", "hidden_dropout"}
 """Keys of the model table that may differ from those of the model in `init`; all others are its shape."""
 
 LEARNING_RATE = 5e-5
@@ -40,14 +42,14 @@ def recipe_from(tables: dict[str, Any]) -> Recipe:
                 f"model.{key} = {wanted[key]!r}, but the model in {init} has {shape[key]!r}: a run that starts from "
                 f"a model has its shape (these can be changed: {', '.join(sorted(FREE))})"
             )
-    recipe = from_tables(Recipe, {**tables, "model": {**shape, **given}})
+    recipe = resolve({**tables, "model": {**shape, **given}})
     if recipe.train.learning_rate == 0:
         recipe = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, learning_rate=LEARNING_RATE))
     return recipe
 
 
 def folder_config(folder: str) -> ModelConfig:
-    return load_description(Path(folder))[0]
+    return read_model(Path(folder))[0].config
 
 
 def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
@@ -58,6 +60,8 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
     if not recipe.init:
         return None
     loaded = load(recipe.init)
+    if loaded.tokenizer is None and recipe.task != "images":
+        raise ConfigError(f"{recipe.init}: it has no tokenizer, and without one there is nothing to train it on")
     different = [
         key
         for key, value in to_tables(loaded.config).items()
@@ -68,24 +72,29 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
             f"the recipe's model.{different[0]} is not that of {recipe.init}: let headwise.train.start.recipe_from "
             "make the recipe"
         )
-    vocabulary = vocabulary_of(loaded)
-    model = new_model(recipe, vocabulary, 0 if loaded.tokenizer is None else loaded.tokenizer.pad)
-    set_weights(model, transferred(weights_of(loaded.model), weights_of(model), recipe.init), recipe.init)
+    description = loaded.description
+    model = new_model(recipe, description.rows, description.specials.pad)
+    weights = weights_of(loaded.model)
+    if any(getattr(recipe.model, key) != getattr(loaded.config, key) for key in PARTS):
+        weights = transferred(weights, weights_of(model), recipe.init)
+    set_weights(model, weights, recipe.init)
     return dataclasses.replace(loaded, model=model.to(device), config=recipe.model)
+
+
+def first_model(
+    start: LoadedModel | None, recipe: Recipe, tokenizer: Tokenizer, task: Task, device: torch.device
+) -> LoadedModel:
+    """The starting point, if there is one, or else a new model, for this task."""
+    if start is not None:
+        return dataclasses.replace(start, task=dataclasses.replace(task, published=start.task.published))
+    model = new_model(recipe, tokenizer.size, tokenizer.pad).to(device)
+    return LoadedModel(model, tokenizer, recipe.model, task)
 
 
 def new_model(recipe: Recipe, vocabulary: int, pad: int) -> nn.Module:
     """The recipe's model before its first step, drawn from its seed."""
     torch.manual_seed(recipe.seed)
     return build(recipe.model, vocabulary, pad)
-
-
-def vocabulary_of(loaded: LoadedModel) -> int:
-    """Entries of the embedding: a published model may have more than its tokenizer, to round their number up."""
-    size = 0 if loaded.tokenizer is None else loaded.tokenizer.size
-    tables = [module for module in loaded.model.modules() if isinstance(module, nn.Embedding)]
-    found = [table.num_embeddings for table in tables if table.num_embeddings >= size]
-    return found[0] if found else size
 
 
 def transferred(old: Weights, new: Weights, where: str) -> Weights:

@@ -1,7 +1,7 @@
 """Training a translator: the loss of a batch, how to validate, and how good it is in the end."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from headwise.train.checkpoint import Progress
 from headwise.train.job import Say, Scored
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, projected_cross_entropy
-from headwise.train.start import new_model, starting_point
+from headwise.train.start import first_model, starting_point
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
@@ -53,9 +53,12 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         train_tokenizer=train_tokenizer,
         load_tokenizer=load_tokenizer,
     )
-    tokenizer, config = prepared.tokenizer, recipe.model
-    model = start.model if start else new_model(recipe, tokenizer.size, tokenizer.pad).to(device)
-    loaded = LoadedModel(model, tokenizer, config, task_of(recipe, prepared))
+    task = task_of(recipe, prepared)
+    if start is not None:
+        task = replace(task, tags=start.task.tags)
+        if len(task.directions) > 1 and not task.tags:
+            raise ConfigError(f"the model in {recipe.init} has no language tags: train it in one direction only")
+    loaded = first_model(start, recipe, prepared.tokenizer, task, device)
     return TranslationJob(
         recipe,
         prepared,
@@ -151,12 +154,14 @@ def validator(
     With several directions the figures are means over them, beside each direction's own.
     """
     device = next(loaded.model.parameters()).device
+    tokenizer = loaded.tokenizer
+    assert tokenizer is not None
     objective = teacher_forcing(0.0)
 
     def loss_of(model: nn.Module, valid: ValidSet) -> float:
         nll, tokens = 0.0, 0
-        language = valid.target_language
-        for batch in ordered_batches(valid.corpus, loaded.tokenizer, batch_tokens, language, pairs):
+        languages = valid.target_language, valid.source_language
+        for batch in ordered_batches(valid.corpus, tokenizer, batch_tokens, languages[0], pairs, languages[1]):
             nll += objective(model, batch.to(device)).nll.item()
             tokens += batch.count
         return nll / max(tokens, 1)

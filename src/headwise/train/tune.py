@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from headwise.config import Recipe
+from headwise.config import Recipe, TuneConfig
 from headwise.errors import ConfigError
 from headwise.models.weights import weights_of
 from headwise.nn.lora import add_lora
@@ -19,7 +19,7 @@ BODY = "body."
 """Where a classifier keeps the model it stands on; names in a recipe may leave it out."""
 
 CLASSIFIER = "output."
-"""The layer on top of the body: new in most runs, so that low-rank adaptation leaves it as it is."""
+"""The layer on top of the body."""
 
 BELOW = re.compile(r"(^|[._])(embedding|positions|segments|tasks)")
 """In the names of what lies under the first layer."""
@@ -27,14 +27,24 @@ BELOW = re.compile(r"(^|[._])(embedding|positions|segments|tasks)")
 LAYER = re.compile(r"^(.*?)\blayers\.(\d+)\.")
 
 
-def tune(model: nn.Module, recipe: Recipe) -> None:
-    """Set up the model for its training, in place: adapters added, and what does not learn told so."""
+def check_tuning(recipe: Recipe) -> None:
+    """Refuse settings that cannot be, before anything is read."""
     config = recipe.tune
+    if not recipe.init and config != TuneConfig():
+        raise ConfigError("the tune table changes a trained model: name its folder in init")
+    if not 0 < config.layer_decay <= 1:
+        raise ConfigError("tune.layer_decay must be above 0 and at most 1")
     if config.lora_rank < 0 or config.lora_alpha <= 0 or not 0 <= config.lora_dropout < 1:
         raise ConfigError("tune.lora_rank must not be negative, lora_alpha be above 0 and lora_dropout below 1")
+
+
+def tune(model: nn.Module, recipe: Recipe) -> None:
+    """Set up the model for its training, in place: adapters added, and what does not learn told so.
+
+    Beside low-rank changes a classifier's output learns whole: it is new, or at least its classes are others.
+    """
+    config = recipe.tune
     if config.lora_rank:
-        if not recipe.init:
-            raise ConfigError("tune.lora_rank adapts a trained model: name its folder in init")
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(name.startswith(CLASSIFIER))
         if not add_lora(model, config.lora_rank, config.lora_alpha, config.lora_dropout, ADAPTED):
@@ -68,10 +78,8 @@ def parameter_groups(model: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
 
     Decay is on matrices alone. `scale` is what the loop multiplies the learning rate by.
     """
-    config, decay = recipe.tune, recipe.train.weight_decay
-    if not 0 < config.layer_decay <= 1:
-        raise ConfigError("tune.layer_decay must be above 0 and at most 1")
-    scales = layer_scales(list(weights_of(model)), config.layer_decay)
+    decay = recipe.train.weight_decay
+    scales = layer_scales(weights_of(model), recipe.tune.layer_decay)
     groups: dict[tuple[float, bool], dict[str, Any]] = {}
     learning = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
     for matrices in (True, False):

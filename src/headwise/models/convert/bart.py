@@ -5,14 +5,16 @@ from typing import Any
 import torch
 
 from headwise.config import ModelConfig
-from headwise.models import blocks
 from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
 from headwise.models.convert.rules import Computed, Copy, Names, Reshaped, linear, rule
 from headwise.nn.positions import Sinusoidal
 
+LEARNED_OFFSET = 2
+"""BART's learned positions begin at the third row of their table, which fairseq kept for padding."""
 
-def _shape_in(published: Published) -> dict[str, Any]:
-    """What all of them say in the same words."""
+
+def _shape_in(published: Published, activation: str = "gelu", scale: bool = False) -> dict[str, Any]:
+    """What all of them say in the same words; `activation` and `scale` are what is meant where nothing is said."""
     decoder_heads, encoder_heads = published.need("decoder_attention_heads"), published.need("encoder_attention_heads")
     decoder_hidden, encoder_hidden = published.need("decoder_ffn_dim"), published.need("encoder_ffn_dim")
     return {
@@ -24,13 +26,13 @@ def _shape_in(published: Published) -> dict[str, Any]:
         "encoder_heads": encoder_heads if encoder_heads != decoder_heads else 0,
         "hidden": decoder_hidden,
         "encoder_hidden": encoder_hidden if encoder_hidden != decoder_hidden else 0,
-        "activation": published.choose("activation_function", ACTIVATIONS, "gelu"),
+        "activation": published.choose("activation_function", ACTIVATIONS, activation),
         "max_positions": published.get("max_position_embeddings", 1024),
-        "embedding_scale": published.get("scale_embedding", False),
-        "output_bias": True,
-        "dropout": published.get("dropout", 0.1),
-        "attention_dropout": published.get("attention_dropout", 0.0),
-        "hidden_dropout": published.get("activation_dropout", 0.0),
+        "embedding_scale": published.get("scale_embedding", scale),
+        "output_bias": published.has("final_logits_bias"),
+        "dropout": float(published.get("dropout", 0.1)),
+        "attention_dropout": float(published.get("attention_dropout", 0.0)),
+        "hidden_dropout": float(published.get("activation_dropout", 0.0)),
         "init": "normal",
     }
 
@@ -59,13 +61,12 @@ def marian_in(published: Published, head: Head) -> ModelConfig:
     for key in ("normalize_before", "normalize_embedding", "add_final_layer_norm"):
         published.refuse_unless(key, False)
     published.refuse_unless("static_position_embeddings", True)
-    shared = published.get("share_encoder_decoder_embeddings", True)
-    if not shared:
-        decoder_vocabulary = published.get("decoder_vocab_size", published.need("vocab_size"))
-        published.refuse_unless("vocab_size", decoder_vocabulary)
-    tie = "all" if shared else "decoder"
-    if not published.get("tie_word_embeddings", True):
-        tie = "none"
+    published.refuse_unless("decoder_vocab_size", published.get("vocab_size", None))
+    tie = "all"
+    if not published.get("share_encoder_decoder_embeddings", True):
+        tie = "decoder" if published.get("tie_word_embeddings", True) else "none"
+    else:  # whether the shared matrix is then used has changed from version to version
+        published.refuse_unless("tie_word_embeddings", True)
     return ModelConfig(
         **{**_shape_in(published), "positions": "sinusoidal_halves", "norm_order": "post", "tie": tie},
     )
@@ -81,6 +82,46 @@ def marian_out(config: ModelConfig) -> dict[str, Any]:
         "normalize_embedding": False,
         "add_final_layer_norm": False,
     }
+
+
+def _learned_in(published: Published, order: str) -> ModelConfig:
+    """BART and mBART: learned positions, a norm over the embeddings; older configs say what newer ones imply."""
+    published.refuse_unless("normalize_before", order == "pre")
+    published.refuse_unless("add_final_layer_norm", order == "pre")
+    published.refuse_unless("normalize_embedding", True)
+    published.refuse_unless("static_position_embeddings", False)
+    published.refuse_unless("tie_word_embeddings", True)
+    return ModelConfig(
+        **_shape_in(published),
+        positions="learned",
+        position_offset=LEARNED_OFFSET,
+        embedding_norm=True,
+        norm_order=order,
+        tie="all",
+    )
+
+
+def bart_in(published: Published, head: Head) -> ModelConfig:
+    return _learned_in(published, "post")
+
+
+def mbart_in(published: Published, head: Head) -> ModelConfig:
+    return _learned_in(published, "pre")
+
+
+def m2m100_in(published: Published, head: Head) -> ModelConfig:
+    published.refuse_unless("tie_word_embeddings", True)
+    return ModelConfig(
+        **_shape_in(published, activation="relu", scale=True),
+        positions="sinusoidal_fairseq",
+        position_offset=published.get("pad_token_id", 1) + 1,
+        norm_order="pre",
+        tie="all",
+    )
+
+
+def m2m100_out(config: ModelConfig) -> dict[str, Any]:
+    return {**_shape_out(config), "pad_token_id": config.position_offset - 1}
 
 
 def names(config: ModelConfig) -> Names:
@@ -104,7 +145,7 @@ def names(config: ModelConfig) -> Names:
         if config.positions == "learned":
             yield rule(f"model.{stack}.embed_positions.weight", f"{text}_positions.weight")
         else:
-            yield Computed(f"model.{stack}.embed_positions.weight", _position_table(config))
+            yield _position_table(f"model.{stack}.embed_positions", config)
         if config.embedding_norm:
             yield from linear(f"model.{stack}.layernorm_embedding", f"{text}_norm")
         for i in range(layers):
@@ -126,10 +167,14 @@ def _layer(theirs: str, ours: str, is_decoder: bool) -> Names:
     yield from linear(f"{theirs}.final_layer_norm", f"{ours}.feed_forward_norm.norm")
 
 
-def _position_table(config: ModelConfig) -> torch.Tensor:
-    encoding = blocks.positions(config, config.width, causal=False)
-    assert isinstance(encoding, Sinusoidal)
-    return encoding.table(torch.arange(config.max_positions))
+def _position_table(theirs: str, config: ModelConfig) -> Computed:
+    if config.positions != "sinusoidal_fairseq":
+        return Computed(
+            f"{theirs}.weight", Sinusoidal(config.width, "halves").table(torch.arange(config.max_positions))
+        )
+    table = Sinusoidal(config.width, "fairseq").table(torch.arange(config.max_positions + config.position_offset))
+    table[config.position_offset - 1] = 0  # the padding's
+    return Computed(f"{theirs}.weights", table)
 
 
 MARIAN = Family(
@@ -138,5 +183,38 @@ MARIAN = Family(
     config_in=marian_in,
     config_out=marian_out,
     names=names,
+    is_translator=True,
+)
+
+BART = Family(
+    model_type="bart",
+    architectures={"BartForConditionalGeneration": "language", "BartModel": "language"},
+    config_in=bart_in,
+    config_out=_shape_out,
+    names=names,
+    prefix="model.",
+    ignored=(r"coder\.version$",),
+    is_translator=True,
+)
+
+MBART = Family(
+    model_type="mbart",
+    architectures={"MBartForConditionalGeneration": "language", "MBartModel": "language"},
+    config_in=mbart_in,
+    config_out=_shape_out,
+    names=names,
+    prefix="model.",
+    ignored=(r"coder\.version$",),
+    is_translator=True,
+)
+
+M2M100 = Family(
+    model_type="m2m_100",
+    architectures={"M2M100ForConditionalGeneration": "language", "M2M100Model": "language"},
+    config_in=m2m100_in,
+    config_out=m2m100_out,
+    names=names,
+    prefix="model.",
+    ignored=(r"coder\.version$",),
     is_translator=True,
 )

@@ -1,11 +1,17 @@
 """Llama 1, 2, 3 and Mistral: the same names; Mistral looks back through a window."""
 
+import dataclasses
 from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
 from headwise.models.convert.rotary import rotary_in, rotary_out
 from headwise.models.convert.rules import Copy, Names, linear, rule
+
+
+def llama_in(published: Published, head: Head) -> ModelConfig:
+    published.refuse_unless("sliding_window", None)  # the reference heeds it with a cache and not without
+    return config_in(published, head)
 
 
 def config_in(published: Published, head: Head) -> ModelConfig:
@@ -20,7 +26,6 @@ def config_in(published: Published, head: Head) -> ModelConfig:
         heads=heads,
         key_value_heads=key_value_heads if key_value_heads != heads else 0,
         head_width=head_width if head_width * heads != width else 0,
-        window=published.get("sliding_window", 0),
         hidden=published.need("intermediate_size"),
         activation=published.choose("hidden_act", ACTIVATIONS, "silu"),
         feed_forward="gated",
@@ -62,6 +67,13 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
     }
 
 
+def mistral_in(published: Published, head: Head) -> ModelConfig:
+    published.refuse_unless("attention_bias", False)
+    published.refuse_unless("mlp_bias", False)
+    window = published.values.get("sliding_window", 4096)  # null is no window, and absent is the first Mistral's
+    return dataclasses.replace(config_in(published, head), window=window or 0)
+
+
 def mistral_out(config: ModelConfig) -> dict[str, Any]:
     return {**config_out(config), "sliding_window": config.window or None}
 
@@ -90,7 +102,7 @@ def names(config: ModelConfig) -> Names:
 LLAMA = Family(
     model_type="llama",
     architectures={"LlamaForCausalLM": "language", "LlamaForSequenceClassification": "classifier"},
-    config_in=config_in,
+    config_in=llama_in,
     config_out=config_out,
     names=names,
     ignored=(r"rotary_emb\.inv_freq$",),
@@ -99,7 +111,7 @@ LLAMA = Family(
 MISTRAL = Family(
     model_type="mistral",
     architectures={"MistralForCausalLM": "language", "MistralForSequenceClassification": "classifier"},
-    config_in=config_in,
+    config_in=mistral_in,
     config_out=mistral_out,
     names=names,
     ignored=(r"rotary_emb\.inv_freq$",),

@@ -10,7 +10,7 @@ from torch import Tensor
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.convert.family import Family, Head, Ids, Published
-from headwise.models.convert.rules import to_ours, to_theirs
+from headwise.models.convert.rules import Rule, to_ours, to_theirs
 from headwise.models.convert.table import PUBLISHED
 from headwise.models.foreign import Foreign
 from headwise.models.weights import Weights
@@ -67,6 +67,9 @@ def export_published(
         **_ids_out(ids, family),
         **family.config_out(config),
     }
+    if described.get("pad_token_id") not in (None, ids.pad):
+        told = described["pad_token_id"]
+        raise ConfigError(f"a {family.model_type} with these positions would have the padding id {told}, not {ids.pad}")
     if family.is_image:
         del described["vocab_size"]
     if labels:
@@ -88,14 +91,20 @@ def fitting_family(config: ModelConfig, model_type: str = "") -> Family:
             return family
     if model_type:
         raise ConfigError(f"this model is not a {model_type}: its {', '.join(_unexpressed(config, known[model_type]))}")
-    nearest = min(PUBLISHED, key=lambda family: len(_unexpressed(config, family)))
+    nearest = min(PUBLISHED, key=lambda family: _distance(config, family))
     raise ConfigError(
         f"no published family has this shape; the nearest, {nearest.model_type}, lacks: "
         f"{', '.join(_unexpressed(config, nearest))}"
     )
 
 
-UNSHAPED = {"preset", "init", "dropout", "attention_dropout", "hidden_dropout", "pooling"}
+def _distance(config: ModelConfig, family: Family) -> int:
+    """How many fields would be lost; more than all of them where the two cannot even be compared."""
+    lost = _unexpressed(config, family)
+    return len(lost) if all(" = " in field for field in lost) else len(dataclasses.fields(config))
+
+
+UNSHAPED = {"preset", "init", "dropout", "attention_dropout", "hidden_dropout"}
 """Fields that change nothing about a trained model."""
 
 
@@ -105,10 +114,16 @@ def _unexpressed(config: ModelConfig, family: Family) -> list[str]:
     if head not in family.architectures.values():
         return [f"head ({head})"]
     try:
-        again = family.config_in(Published(_with_labels(family.config_out(config), config), family.model_type), head)
+        written = {name.theirs for name in family.names(config) if isinstance(name, Rule)}
+        described = _with_labels(family.config_out(config), config)
+        again = family.config_in(Published(described, family.model_type, written), head)
     except (CheckpointError, KeyError, ValueError) as error:
         return [str(error)]
     unused = UNSHAPED | UNUSED.get(config.family, set())
+    if not config.classes:
+        unused |= {"pooling"}
+    if config.family == "masked_lm" and not config.language_head:
+        unused |= {"tie", "output_bias", "output_scale"}
     if config.positions != "rotary":
         unused |= {"rotary_base", "rotary_width", "rotary_scaling"}
     if config.positions != "relative":
@@ -131,6 +146,8 @@ def normalised(config: ModelConfig) -> ModelConfig:
     tie = config.tie
     if config.family in ("causal_lm", "masked_lm") and tie == "decoder":
         tie = "all"
+    attention_bias = config.bias if config.attention_bias is None else config.attention_bias
+    output_bias = config.attention_output_bias
     return dataclasses.replace(
         config,
         tie=tie,
@@ -139,7 +156,8 @@ def normalised(config: ModelConfig) -> ModelConfig:
         encoder_heads=0 if config.encoder_heads == config.heads else config.encoder_heads,
         encoder_hidden=0 if config.encoder_hidden == config.hidden else config.encoder_hidden,
         encoder_width=0 if config.encoder_width == config.width else config.encoder_width,
-        attention_bias=config.bias if config.attention_bias is None else config.attention_bias,
+        attention_bias=attention_bias,
+        attention_output_bias=attention_bias if output_bias is None else output_bias,
         norm_epsilon=config.norm_epsilon or {"layer": 1e-5, "rms": 1e-6}[config.norm],
         shared_layers=0 if config.shared_layers == config.encoder_layers else config.shared_layers,
     )
@@ -187,7 +205,7 @@ def _tidied(tensors: Mapping[str, Tensor], family: Family) -> dict[str, Tensor]:
 
 def _ids(published: Published, family: Family) -> Ids:
     def one(key: str) -> int | None:
-        value = published.get(key, None)
+        value: int | list[int] | None = published.get(key, None)
         return value[0] if isinstance(value, list) else value
 
     start = one("decoder_start_token_id")

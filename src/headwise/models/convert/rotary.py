@@ -1,5 +1,6 @@
 """Rotary positions in published configs: `rope_theta` and `rope_scaling`, or both in `rope_parameters`."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,14 +46,14 @@ def rotary_in(published: Published, head_width: int, share: float = 1.0, base: f
     values = {KEYS[key]: scaling[key] for key in USED[kind] if scaling.get(key) is not None}
     original = published.get("original_max_position_embeddings", 0)
     if "original_max_position_embeddings" in USED[kind] and original:
-        values.setdefault("original_positions", original)
+        values["original_positions"] = original  # where both places name it, this one counts
     if kind in ("yarn", "longrope") and "factor" not in values:
         stretched = published.get("max_position_embeddings", 1)
         values["factor"] = stretched / (values.get("original_positions") or stretched)
     if scaling.get("mscale") and scaling.get("mscale_all_dim"):
         raise CheckpointError(f"{published.where}: rotary scaling with mscale is not supported")
     turning = int(head_width * share)
-    converted = {
+    converted: dict[str, Any] = {
         key: tuple(map(float, value)) if isinstance(value, list | tuple) else value for key, value in values.items()
     }
     for key in ("factor", "low_frequency", "high_frequency", "beta_fast", "beta_slow", "attention_factor"):
@@ -67,8 +68,7 @@ def rotary_in(published: Published, head_width: int, share: float = 1.0, base: f
 
 def rotary_out(config: ModelConfig) -> dict[str, Any]:
     """The same in the words of today's config.json, and in the older ones that everyone reads."""
-    scaling, head_width = config.rotary_scaling, config.head_width or config.width // config.heads
-    share = config.rotary_width / head_width if config.rotary_width else 1.0
+    scaling = config.rotary_scaling
     parameters: dict[str, Any] = {
         "rope_type": "default" if scaling.kind == "none" else scaling.kind,
         "rope_theta": config.rotary_base,
@@ -77,6 +77,13 @@ def rotary_out(config: ModelConfig) -> dict[str, Any]:
         value = getattr(scaling, KEYS[key])
         if value or isinstance(value, bool):
             parameters[key] = list(value) if isinstance(value, tuple) else value
-    if share != 1:
-        parameters["partial_rotary_factor"] = share
+    if config.rotary_width:
+        parameters["partial_rotary_factor"] = rotary_share(config)
     return {"rope_theta": config.rotary_base, "rope_parameters": parameters}
+
+
+def rotary_share(config: ModelConfig) -> float:
+    """How much of each head turns, as a share that gives back the whole number."""
+    head_width = config.head_width or config.width // config.heads
+    share = (config.rotary_width or head_width) / head_width
+    return share if int(head_width * share) == (config.rotary_width or head_width) else math.nextafter(share, 1.0)

@@ -55,7 +55,7 @@ class Stacked(Same):
 
     def split(self, theirs: Tensor) -> tuple[Tensor, ...]:
         rows = theirs.T if self.transposed and theirs.dim() > 1 else theirs
-        return tuple(part.contiguous() for part in rows.split(self.sizes))
+        return tuple(part.contiguous() for part in torch.split(rows, list(self.sizes)))
 
     def join(self, ours: Sequence[Tensor]) -> Tensor:
         rows = torch.cat(list(ours))
@@ -126,7 +126,15 @@ class Computed:
     table: Tensor
 
 
-Names = Iterable[Rule | Copy | Computed]
+@dataclass(frozen=True)
+class Spare:
+    """Theirs may be there, but is read only in place of `of`, where that is missing; without an `of`, never."""
+
+    theirs: str
+    of: str = ""
+
+
+Names = Iterable[Rule | Copy | Computed | Spare]
 
 
 def rule(theirs: str, ours: str, change: Same = SAME) -> Rule:
@@ -149,6 +157,7 @@ def stacked(theirs: str, ours: Sequence[str], change: Same, bias: bool = True) -
 def to_ours(names: Names, tensors: Mapping[str, Tensor], where: str) -> Weights:
     """Our weights from theirs; a tensor too few, too many or of an impossible shape is an error that names it."""
     names = list(names)
+    tensors = _under_first_names(names, tensors)
     wanted = [name.theirs for name in names if isinstance(name, Rule)]
     missing = [name for name in wanted if name not in tensors]
     unexpected = sorted(set(tensors) - {name.theirs for name in names})
@@ -163,9 +172,18 @@ def to_ours(names: Names, tensors: Mapping[str, Tensor], where: str) -> Weights:
                 shape = tuple(tensors[name.theirs].shape)
                 raise CheckpointError(f"{where}: {name.theirs} has a shape that cannot be: {shape}") from None
             weights.update(zip(name.ours, parts, strict=True))
-        elif name.theirs in tensors:
+        elif name.theirs in tensors and not isinstance(name, Spare):
             _check_redundant(name, tensors, where)
     return weights
+
+
+def _under_first_names(names: Names, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """A file may keep a tied matrix under any one of its names: then it has it under the one we look for too."""
+    found = dict(tensors)
+    for name in names:
+        if isinstance(name, Copy | Spare) and name.of and name.theirs in tensors:
+            found.setdefault(name.of, tensors[name.theirs])
+    return found
 
 
 def to_theirs(names: Names, weights: Mapping[str, Tensor]) -> Weights:

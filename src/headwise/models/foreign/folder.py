@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from headwise.atomic import replacing, sync, write_json
+from headwise.atomic import disk_errors, replacing, sync, write_json
 from headwise.errors import CheckpointError
 from headwise.models.foreign.value import Foreign
 
@@ -141,10 +141,10 @@ def _read_shards(index: Path, read: Callable[[Path], dict[str, Tensor]]) -> dict
 
 def _beside(index: Path, shard: Any) -> str:
     """The name of a file in the very folder of the index; anything that would lead out of it is refused."""
-    parts = (PurePosixPath, PureWindowsPath)
-    if not isinstance(shard, str) or "\0" in shard or any(part(shard).name != shard for part in parts) or shard == "..":
+    plain = isinstance(shard, str) and PurePosixPath(shard).name == PureWindowsPath(shard).name == shard
+    if not plain or shard in ("", "..") or "\0" in shard:
         raise CheckpointError(f"{index}: names {shard!r}, which is no file in its own folder")
-    return shard
+    return str(shard)
 
 
 def write_folder(
@@ -164,7 +164,8 @@ def write_folder(
     _make_folder(path)
     shards = list(_into_shards(tensors, shard_bytes))
     whole = len(shards) == 1
-    (path / (f"{SAFETENSORS}{INDEX}" if whole else SAFETENSORS)).unlink(missing_ok=True)  # of a writing that failed
+    with disk_errors(path):  # what a writing that failed has left
+        (path / (f"{SAFETENSORS}{INDEX}" if whole else SAFETENSORS)).unlink(missing_ok=True)
     index: dict[str, str] = {}
     for number, shard in enumerate(shards, 1):
         name = SAFETENSORS if whole else f"model-{number:05d}-of-{len(shards):05d}.safetensors"

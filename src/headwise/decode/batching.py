@@ -1,0 +1,32 @@
+"""Rows of different lengths as tensors: grouped by a budget of tokens, padded."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+BATCH_TOKENS = 2048
+"""Padded source tokens times beam in one batch: enough to fill a processor, little enough for its memory."""
+
+
+def by_budget(order: Iterable[int], lengths: Sequence[int], budget: int = BATCH_TOKENS) -> Iterator[list[int]]:
+    """Neighbours in `order`, as many as fit the token budget when padded to the longest."""
+    rows: list[int] = []
+    longest = 0
+    for i in order:
+        longest = max(longest, lengths[i])
+        if rows and longest * (len(rows) + 1) > budget:
+            yield rows
+            rows, longest = [], lengths[i]
+        rows.append(i)
+    if rows:
+        yield rows
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, at_start: bool = False) -> Tensor:
+    """[B, longest] ids, with the padding after each row, or before it."""
+    longest = max(len(row) for row in rows)
+    filled = [
+        [*[pad] * (longest - len(row)), *row] if at_start else [*row, *[pad] * (longest - len(row))] for row in rows
+    ]
+    return torch.tensor(filled, dtype=torch.long, device=device)

@@ -1,0 +1,66 @@
+"""Texts as vectors: near ones mean nearly the same."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from headwise.decode.batching import by_budget, padded
+from headwise.decode.serving import open_model, the_tokenizer
+from headwise.errors import ConfigError
+from headwise.models.causal_lm import CausalLM
+from headwise.models.classifier import Classifier
+from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.models.folder import LoadedModel
+from headwise.models.masked_lm import MaskedLM
+from headwise.models.vision import VisionTransformer
+from headwise.nn.pooling import POOLINGS
+
+
+class Embedder:
+    """A model ready to represent texts: an encoder, a translator's encoder, or a decoder."""
+
+    def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
+        loaded, self.device = open_model(model, device)
+        body = loaded.model.body if isinstance(loaded.model, Classifier) else loaded.model
+        if isinstance(body, VisionTransformer):
+            raise ConfigError("this model sees pictures: it cannot embed texts")
+        self.model: nn.Module = body.to(self.device).eval()
+        self.tokenizer = the_tokenizer(loaded, model)
+        self.config = loaded.config
+        self.width = loaded.config.width
+
+    @torch.inference_mode()
+    def embed(self, texts: Sequence[str] | str, pooling: str = "mean", normalise: bool = True) -> Tensor:
+        """[texts, D] float32, of length 1 if normalised; a text that is too long for the model counts to its limit.
+
+        `pooling`: mean of all tokens, first (CLS) or last.
+        """
+        if pooling not in POOLINGS:
+            raise ConfigError(f"no pooling {pooling!r}; there are: {', '.join(POOLINGS)}")
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        rows = [self._ids(text) for text in texts]
+        vectors = torch.zeros(len(rows), self.width)
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+        for batch in by_budget(order, [len(row) for row in rows], budget=8192):
+            tokens = padded([rows[i] for i in batch], self.tokenizer.pad, self.device)
+            lengths = torch.tensor([len(rows[i]) for i in batch], device=self.device)
+            real = torch.arange(tokens.size(1), device=self.device) < lengths[:, None]
+            pooled = POOLINGS[pooling](self._hidden(tokens), real).float()
+            vectors[batch] = (nn.functional.normalize(pooled, dim=-1) if normalise else pooled).cpu()
+        return vectors
+
+    def _hidden(self, tokens: Tensor) -> Tensor:
+        if isinstance(self.model, CausalLM):
+            return self.model.decode(tokens).hidden
+        assert isinstance(self.model, MaskedLM | EncoderDecoder)
+        return self.model.encode(tokens).memory
+
+    def _ids(self, text: str) -> list[int]:
+        ids = self.tokenizer.encode(text)
+        framed, _ = self.tokenizer.frame(ids)
+        if self.config.positions == "learned" and len(framed) > self.config.max_positions:
+            room = self.config.max_positions - (len(framed) - len(ids))
+            framed, _ = self.tokenizer.frame(ids[:room])
+        return framed

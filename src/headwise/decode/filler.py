@@ -1,0 +1,84 @@
+"""An encoder alone at work: it fills in blanks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from headwise.decode.batching import by_budget, padded
+from headwise.decode.serving import Served, serve
+from headwise.errors import CheckpointError, DataError
+from headwise.models.folder import LoadedModel
+from headwise.models.masked_lm import MaskedLM
+
+BLANK = "___"
+"""What stands for a blank in a text, whatever the model's own mask is called."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What could stand in a blank."""
+
+    text: str
+    """The whole text with it."""
+    token: str
+    probability: float
+
+
+class Filler:
+    """A model ready to fill in blanks."""
+
+    def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
+        self.served: Served[MaskedLM] = serve(model, device, MaskedLM, "fills in blanks")
+        self.tokenizer = self.served.tokenizer
+        if self.served.model.head is None or self.tokenizer.mask is None:
+            raise CheckpointError(
+                "this model represents texts but does not fill in blanks: use `headwise embed`"
+            )
+        self.mask: int = self.tokenizer.mask
+        self.mask_text = self.tokenizer.pieces([self.mask])[0]
+
+    @torch.inference_mode()
+    def fill(self, texts: Sequence[str] | str, top: int = 5) -> list[list[list[Candidate]]]:
+        """For each text, for each of its blanks (`___`, or the model's own mask), the likeliest tokens, best first."""
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        rows = [self.ids(text) for text in texts]
+        results: list[list[list[Candidate]]] = [[] for _ in texts]
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+        for batch in by_budget(order, [len(row) for row in rows]):
+            logits = self.served.model(padded([rows[i] for i in batch], self.tokenizer.pad, self.served.device))
+            for i, row_logits in zip(batch, logits, strict=True):
+                for place in [at for at, token in enumerate(rows[i]) if token == self.mask]:
+                    likeliest = row_logits[place].float().softmax(-1).topk(min(top, row_logits.size(-1)))
+                    results[i].append(
+                        [
+                            self._candidate(rows[i], place, token, probability)
+                            for probability, token in zip(
+                                likeliest.values.tolist(), likeliest.indices.tolist(), strict=True
+                            )
+                        ]
+                    )
+        return results
+
+    def ids(self, text: str) -> list[int]:
+        """What the model sees of a text with blanks."""
+        blanks = text.replace(BLANK, self.mask_text)
+        wanted = blanks.count(self.mask_text)
+        if not wanted:
+            raise DataError(f"there is no blank ({BLANK}) in {text!r}")
+        ids = self.tokenizer.encode(blanks)
+        if ids.count(self.mask) != wanted:  # a tokenizer that takes what looks like a mask for text
+            parts = [self.tokenizer.encode(part) for part in blanks.split(self.mask_text)]
+            ids = parts[0]
+            for part in parts[1:]:
+                ids = [*ids, self.mask, *part]
+        framed, _ = self.tokenizer.frame(ids)
+        longest = self.served.config.max_positions
+        if self.served.config.positions == "learned" and len(framed) > longest:
+            raise DataError(f"a text of {len(framed)} tokens is too long: this model knows {longest} positions")
+        return framed
+
+    def _candidate(self, row: list[int], place: int, token: int, probability: float) -> Candidate:
+        filled = [*row[:place], token, *row[place + 1 :]]
+        return Candidate(self.tokenizer.decode(filled), self.tokenizer.pieces([token])[0], probability)

@@ -1,0 +1,212 @@
+"""A decoder alone at work: it continues texts, token by token with its key/value cache."""
+
+import dataclasses
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from headwise.decode.batching import by_budget, padded
+from headwise.decode.hypothesis import Hypothesis
+from headwise.decode.sampling import SamplingOptions, drawing, sample
+from headwise.decode.search import SearchOptions, beam_search, walk
+from headwise.decode.serving import Served, serve
+from headwise.errors import ConfigError, DataError
+from headwise.models.causal_lm import CausalLM
+from headwise.models.folder import LoadedModel
+from headwise.nn.cache import LayerCache
+
+
+@dataclass(frozen=True)
+class GenerateOptions:
+    """How to continue. By default the likeliest token at each step."""
+
+    max_tokens: int = 200
+    beam: int = 1
+    nbest: int = 1
+    length_penalty: float = 1.0
+    no_repeat: int = 0
+    """Size of an n-gram that may not occur twice; 0: any may."""
+    sampling: SamplingOptions | None = None
+    """Draw at random instead; `nbest` gives the number of samples."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise ConfigError(f"at least one token is generated, not {self.max_tokens}")
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError("the seed must be at least 0 and below 2^63")
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A text and how it goes on."""
+
+    prompt: str
+    text: str
+    """What follows the prompt."""
+    score: float
+    tokens: list[str] = field(default_factory=list)
+    nbest: list["Generation"] = field(default_factory=list)
+    finished: bool = True
+    """False if the limit ended it."""
+    ids: list[int] = field(default_factory=list)
+    """Of what follows the prompt, without an end."""
+
+
+class PromptState(NamedTuple):
+    """What the decoder knows of the rows of a search."""
+
+    cache: tuple[LayerCache, ...]
+    mask: Tensor  # [R, S], which of the positions so far are real
+    position: Tensor  # [R], of the next token
+    first: Tensor | None
+    """[R]: the prompts' last tokens, before the first step; a search has nothing else to start from."""
+
+
+class PromptStepper:
+    """Reads the prompts at once, then a token at a time."""
+
+    def __init__(self, model: CausalLM) -> None:
+        self.model = model
+
+    def start(self, prompts: Tensor, mask: Tensor) -> PromptState:
+        """The state before the first token after prompts [N, S] that are padded at their start."""
+        positions = (mask.long().cumsum(1) - 1).clamp(min=0)
+        cache: tuple[LayerCache, ...] = ()
+        if prompts.size(1) > 1:
+            cache = self.model.decode(prompts[:, :-1], (), mask[:, :-1], positions[:, :-1]).cache
+        return PromptState(cache, mask[:, :-1], positions[:, -1], prompts[:, -1])
+
+    def step(self, tokens: Tensor, state: PromptState) -> tuple[Tensor, None, PromptState]:
+        tokens = tokens if state.first is None else state.first
+        mask = torch.cat((state.mask, state.mask.new_ones(len(tokens), 1)), 1)
+        output = self.model.decode(tokens[:, None], state.cache, mask, state.position[:, None])
+        logits = self.model.output_projection(output.hidden[:, 0])
+        return logits.float().log_softmax(-1), None, PromptState(output.cache, mask, state.position + 1, None)
+
+    def select(self, state: PromptState, rows: Tensor) -> PromptState:
+        return PromptState(
+            tuple(layer.select(rows) for layer in state.cache),
+            state.mask[rows],
+            state.position[rows],
+            None if state.first is None else state.first[rows],
+        )
+
+
+class Generator:
+    """A model ready to write."""
+
+    def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
+        self.served: Served[CausalLM] = serve(model, device, CausalLM, "generates text")
+        self.tokenizer = self.served.tokenizer
+        self._stepper = PromptStepper(self.served.model)
+        config = self.served.config
+        self._positions = config.max_positions if config.positions == "learned" else sys.maxsize
+
+    def generate(
+        self,
+        prompts: Sequence[str] | str,
+        options: GenerateOptions | None = None,
+        watch: Callable[[str], None] | None = None,
+    ) -> list[Generation]:
+        """Continue each prompt; one result a prompt, in order. `watch` is told each new piece of a single text."""
+        prompts = [prompts] if isinstance(prompts, str) else list(prompts)
+        options = options or GenerateOptions()
+        rows = [self.prompt_ids(prompt) for prompt in prompts]
+        for row in rows:
+            if len(row) >= self._positions:
+                raise DataError(
+                    f"a prompt of {len(row)} tokens is too long: this model knows {self._positions} positions"
+                )
+        if watch is not None and (len(rows) != 1 or options.beam > 1 or options.nbest > 1):
+            raise ConfigError("only one text without a beam can be watched while it is written")
+        done: dict[int, list[Hypothesis]] = {}
+        width = max(options.beam, options.nbest)
+        order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
+        generator = torch.Generator().manual_seed(options.seed)
+        for batch in by_budget(order, [(len(row) + options.max_tokens) * width for row in rows]):
+            found = self._search([rows[i] for i in batch], options, generator, watch)
+            done.update(zip(batch, found, strict=True))
+        return [self._generation(prompt, done[i]) for i, prompt in enumerate(prompts)]
+
+    def prompt_ids(self, prompt: str) -> list[int]:
+        """What the model sees of a prompt: the beginning that it was trained with, no end."""
+        ids, _ = self.tokenizer.frame(self.tokenizer.encode(prompt))
+        while ids and ids[-1] == self.tokenizer.eos:
+            ids = ids[:-1]
+        return ids or [self.tokenizer.eos]  # an end is where a new text begins
+
+    @torch.inference_mode()
+    def _search(
+        self,
+        rows: list[list[int]],
+        options: GenerateOptions,
+        generator: torch.Generator,
+        watch: Callable[[str], None] | None,
+    ) -> list[list[Hypothesis]]:
+        tokenizer, device = self.tokenizer, self.served.device
+        prompts = padded(rows, tokenizer.pad, device, at_start=True)
+        lengths = torch.tensor([len(row) for row in rows], device=device)
+        places = torch.arange(prompts.size(1), device=device)
+        mask = places >= prompts.size(1) - lengths[:, None]
+        state = self._stepper.start(prompts, mask)
+        limits = torch.tensor([min(options.max_tokens, self._positions - len(row)) for row in rows], device=device)
+        forbidden = tuple(i for i in tokenizer.specials if i not in (tokenizer.eos, tokenizer.unk))
+        search = SearchOptions(
+            sos=tokenizer.sos,
+            eos=tokenizer.eos,
+            beam=max(options.beam, options.nbest) if options.sampling is None else 1,
+            nbest=options.nbest if options.sampling is None else 1,
+            length_penalty=options.length_penalty,
+            no_repeat=options.no_repeat,
+            forbidden=() if self.served.task.published else forbidden,  # published ones may write what they learned
+        )
+        if watch is not None:
+            choose = drawing(options.sampling, generator) if options.sampling else _likeliest
+            teller = _Teller(watch, lambda ids: tokenizer.decode([*rows[0], *ids]), search.eos)
+            return [[walk(self._stepper, state, limits, search, None, lambda s: teller.tell(choose(s)))[0]]]
+        if options.sampling is None:
+            return beam_search(self._stepper, state, limits, search)
+        sampling = dataclasses.replace(options.sampling, samples=options.nbest)
+        return sample(self._stepper, state, limits, search, sampling, None, generator)
+
+    def _generation(self, prompt: str, found: list[Hypothesis]) -> Generation:
+        before = self.prompt_ids(prompt)
+        each = []
+        for hypothesis in found:
+            ids = [i for i in hypothesis.tokens if i != self.tokenizer.eos]
+            # Decoded together: a piece's spaces, and bytes of one character, depend on what stands before it.
+            text = self.tokenizer.decode([*before, *ids])[len(self.tokenizer.decode(before)) :]
+            pieces = self.tokenizer.pieces(hypothesis.tokens)
+            each.append(Generation(prompt, text, hypothesis.score, pieces, [], hypothesis.finished, ids))
+        return dataclasses.replace(each[0], nbest=each)
+
+
+def _likeliest(scores: Tensor) -> Tensor:
+    return scores.argmax(dim=-1)
+
+
+class _Teller:
+    """Tells each token's text as soon as it is whole."""
+
+    def __init__(self, watch: Callable[[str], None], decode: Callable[[list[int]], str], eos: int) -> None:
+        self.watch = watch
+        self.decode = decode
+        self.eos = eos
+        self.ids: list[int] = []
+        self.told = len(decode([]))
+
+    def tell(self, tokens: Tensor) -> Tensor:
+        token = int(tokens[0])
+        if token != self.eos:
+            self.ids.append(token)
+            text = self.decode(self.ids)
+            if not text.endswith("�"):  # half a character: the other bytes are still to come
+                self.watch(text[self.told :])
+                self.told = len(text)
+        return tokens

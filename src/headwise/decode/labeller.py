@@ -1,0 +1,96 @@
+"""A classifier at work: a label for each text, pair of texts or picture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from headwise.decode.batching import by_budget, padded
+from headwise.decode.serving import open_model, the_tokenizer
+from headwise.errors import ConfigError
+from headwise.models.classifier import Classifier
+from headwise.models.folder import LoadedModel
+from headwise.models.vision import VisionTransformer
+
+
+@dataclass(frozen=True)
+class Label:
+    """What the model says of one input."""
+
+    label: str
+    """The likeliest class; of a regression, the number."""
+    score: float
+    """Its probability; of a regression, the number."""
+    probabilities: dict[str, float] = field(default_factory=dict)
+
+
+class Labeller:
+    """A model ready to classify."""
+
+    def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
+        loaded, self.device = open_model(model, device)
+        if not isinstance(loaded.model, Classifier):
+            raise ConfigError(f"{model}: not a classifier: train one with `headwise train --task classify --init ...`")
+        self.model = loaded.model.to(self.device).eval()
+        self.loaded = loaded
+        self.sees = isinstance(self.model.body, VisionTransformer)
+
+    @torch.inference_mode()
+    def classify(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Label]:
+        """A label a text, in order; with `pairs`, of each text together with its second one."""
+        if self.sees:
+            raise ConfigError("this model classifies pictures: give it files of pictures")
+        tokenizer = the_tokenizer(self.loaded, "this model")
+        if pairs is not None and len(pairs) != len(texts):
+            raise ConfigError(f"{len(texts)} first texts, but {len(pairs)} second ones")
+        framed = []
+        for i, text in enumerate(texts):
+            first, second = tokenizer.encode(text), tokenizer.encode(pairs[i]) if pairs is not None else None
+            framed.append(self._framed(first, second))
+        labels: list[Label | None] = [None] * len(texts)
+        order = sorted(range(len(framed)), key=lambda i: len(framed[i][0]))
+        for batch in by_budget(order, [len(ids) for ids, _ in framed], budget=8192):
+            tokens = padded([framed[i][0] for i in batch], tokenizer.pad, self.device)
+            segments = padded([framed[i][1] for i in batch], 0, self.device)
+            for i, label in zip(batch, self._labels(self.model(tokens, segments)), strict=True):
+                labels[i] = label
+        return [label for label in labels if label is not None]
+
+    @torch.inference_mode()
+    def see(self, images: Tensor) -> list[Label]:
+        """A label a picture of [N, C, size, size] bytes."""
+        if not self.sees:
+            raise ConfigError("this model classifies texts, not pictures")
+        task = self.loaded.task
+        mean = torch.tensor(task.image_mean, device=self.device)[:, None, None]
+        std = torch.tensor(task.image_std, device=self.device)[:, None, None]
+        labels: list[Label] = []
+        for start in range(0, len(images), 256):
+            pixels = images[start : start + 256].to(self.device).float() / 255
+            labels += self._labels(self.model((pixels - mean) / std))
+        return labels
+
+    def _framed(self, first: list[int], second: list[int] | None) -> tuple[list[int], list[int]]:
+        """Ids and segments, cut to what the model can take: from the longer side first."""
+        tokenizer = the_tokenizer(self.loaded, "this model")
+        longest = self.loaded.task.max_tokens
+        if self.loaded.config.positions == "learned":
+            longest = min(longest, self.loaded.config.max_positions)
+        ids, segments = tokenizer.frame(first, second)
+        while len(ids) > longest:
+            longer = first if second is None or len(first) >= len(second) else second
+            del longer[-(len(ids) - longest if second is None else 1) :]
+            ids, segments = tokenizer.frame(first, second)
+        return ids, segments
+
+    def _labels(self, logits: Tensor) -> list[Label]:
+        if self.loaded.task.regression:
+            return [Label(f"{value:.4f}", value) for value in logits[:, 0].float().tolist()]
+        names = self.loaded.task.labels
+        labels = []
+        for row in logits.float().softmax(-1).tolist():
+            best = max(range(len(row)), key=row.__getitem__)
+            labels.append(Label(names[best], row[best], dict(zip(names, row, strict=True))))
+        return labels

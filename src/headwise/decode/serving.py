@@ -1,0 +1,60 @@
+"""A model on its device, ready to answer: what the text-in, text-out classes have in common."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import torch
+from torch import nn
+
+from headwise.config import ModelConfig
+from headwise.devices import best_device
+from headwise.errors import CheckpointError, ConfigError
+from headwise.models.folder import LoadedModel, Task, load
+from headwise.text.tokenizer import Tokenizer
+
+M = TypeVar("M", bound=nn.Module)
+
+COMMANDS = {
+    "translation": "headwise translate",
+    "causal_lm": "headwise generate",
+    "masked_lm": "headwise fill",
+    "classify": "headwise classify",
+    "images": "headwise classify",
+    "embed": "headwise embed",
+}
+"""What a model of each kind is used with."""
+
+
+@dataclass(frozen=True)
+class Served(Generic[M]):
+    """The parts of a loaded model, of a known kind."""
+
+    model: M
+    tokenizer: Tokenizer
+    config: ModelConfig
+    task: Task
+    device: torch.device
+
+
+def open_model(model: str | Path | LoadedModel, device: str) -> tuple[LoadedModel, torch.device]:
+    """The model on the device, from its folder if need be."""
+    chosen = best_device(device)
+    return (model if isinstance(model, LoadedModel) else load(model, chosen)), chosen
+
+
+def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str) -> Served[M]:
+    """A model of this kind with its tokenizer; the wrong kind is an error that says what the model is for."""
+    loaded, chosen = open_model(model, device)
+    if not isinstance(loaded.model, kind):
+        command = COMMANDS.get(loaded.task.kind, "headwise info")
+        name = model if isinstance(model, str | Path) else "this model"
+        raise ConfigError(f"{name}: not a model that {what}: it is for `{command}`")
+    return Served(loaded.model.to(chosen).eval(), the_tokenizer(loaded, model), loaded.config, loaded.task, chosen)
+
+
+def the_tokenizer(loaded: LoadedModel, model: str | Path | LoadedModel) -> Tokenizer:
+    if loaded.tokenizer is None:
+        name = model if isinstance(model, str | Path) else "this model"
+        raise CheckpointError(f"{name}: it has no tokenizer, so it cannot take text")
+    return loaded.tokenizer

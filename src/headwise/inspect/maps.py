@@ -1,0 +1,60 @@
+"""Attention weights as plain values, whatever model they come from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headwise.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """The weights of one kind of attention, of every layer and head: rows look, columns are looked at."""
+
+    title: str
+    """Who looks at whom, in words."""
+    rows: list[str]
+    columns: list[str]
+    weights: Tensor  # [layers, H, rows, columns]
+
+
+@dataclass(frozen=True)
+class AttentionMaps:
+    """All that one pass through a model attended to."""
+
+    text: str
+    """What the model read, or wrote if it writes."""
+    labels: Mapping[str, list[str]]
+    """The sequences that the maps are about, by name."""
+    maps: Mapping[str, AttentionMap]
+    """By kind; the first is the one that tells most of such a model."""
+    lacks: str = ""
+    """Why a kind that could be expected is not there."""
+
+    @property
+    def kind(self) -> str:
+        """The kind that is shown unless another is asked for."""
+        return next(iter(self.maps))
+
+    def __getitem__(self, kind: str) -> AttentionMap:
+        if kind not in self.maps:
+            why = f": {self.lacks}" if self.lacks else ""
+            raise ConfigError(f"this model has no {kind} attention{why}; there is: {', '.join(self.maps)}")
+        return self.maps[kind]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: nested lists, rounded to what a picture can show."""
+        weights = {kind: rounded(each.weights) for kind, each in self.maps.items()}
+        return {**self.labels, "text": self.text, **weights}
+
+
+def stacked(weights: Sequence[Tensor]) -> Tensor:
+    """What a model captured of a single input, [1, H, rows, columns] a layer -> [layers, H, rows, columns]."""
+    return torch.cat(list(weights)).float().cpu()
+
+
+def rounded(weights: Tensor) -> Any:
+    return (weights.double() * 1e5).round().div(1e5).tolist()

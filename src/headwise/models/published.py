@@ -1,0 +1,68 @@
+"""Models that other programs wrote, read as ours: a Hugging Face folder, a GGUF or a llama2.c file."""
+
+import re
+from pathlib import Path
+
+from headwise.models.convert.published import import_published
+from headwise.models.foreign import Foreign, read_foreign
+from headwise.models.loaded import Description, Task
+from headwise.models.weights import Weights
+from headwise.storage import read_json
+from headwise.text.llama_files import from_gguf, from_llama2c
+from headwise.text.published import load_published
+from headwise.text.tokenizer import Tokenizer
+
+KINDS = {"encoder_decoder": "translation", "causal_lm": "causal_lm", "masked_lm": "masked_lm", "vision": "images"}
+"""What a published model of a family is for."""
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether another program wrote this model."""
+    if path.is_file():
+        return path.suffix in (".gguf", ".bin")
+    if not (path / "config.json").is_file():
+        return any(path.glob("*.gguf"))
+    described = read_json(path / "config.json")
+    return isinstance(described, dict) and "format" not in described
+
+
+def read_published(path: Path) -> tuple[Description, Weights]:
+    """A published model in our words."""
+    foreign = read_foreign(path)
+    imported = import_published(foreign)
+    tokenizer = _published_tokenizer(path, foreign)
+    kind = KINDS[imported.config.family]
+    if imported.config.classes and kind != "images":
+        kind = "classify"
+    elif kind == "masked_lm" and not imported.config.language_head:
+        kind = "embed"
+    longest = imported.config.max_positions if kind == "translation" else 0
+    task = Task(
+        directions=_directions(tokenizer, foreign) if kind == "translation" else (),
+        kind=kind,
+        tags=bool(tokenizer and tokenizer.languages) and kind == "translation",
+        **({"max_tokens": min(longest, 512)} if longest else {}),
+        labels=imported.labels,
+        regression=imported.regression,
+        image_mean=(0.5,) * imported.config.channels if kind == "images" else (),
+        image_std=(0.5,) * imported.config.channels if kind == "images" else (),
+        published=imported.family.model_type,
+    )
+    return Description(imported.config, tokenizer, task, imported.vocabulary, imported.ids), imported.weights
+
+
+def _published_tokenizer(path: Path, foreign: Foreign) -> Tokenizer | None:
+    if foreign.tokenizer is None:
+        return load_published(path, foreign.config) if path.is_dir() else None
+    if foreign.tokenizer["kind"] == "gguf":
+        return from_gguf(foreign.tokenizer)
+    return from_llama2c(foreign.tokenizer["data"])
+
+
+def _directions(tokenizer: Tokenizer | None, foreign: Foreign) -> tuple[tuple[str, str], ...]:
+    """From the folder's name (opus-mt-en-fr), or any to any of a tokenizer's languages."""
+    if tokenizer is not None and tokenizer.languages:
+        return tuple(("", language) for language in tokenizer.languages)
+    named = re.search(r"\b([a-z]{2,3})[-_]([a-z]{2,3})$", str(foreign.config.get("_name_or_path") or ""))
+    named = named or re.search(r"(?:^|[-_])([a-z]{2,3})[-_]([a-z]{2,3})$", Path(foreign.where).name)
+    return ((named[1], named[2]) if named else ("", ""),)

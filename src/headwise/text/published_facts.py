@@ -1,0 +1,105 @@
+"""What the JSON files beside a published tokenizer say about its special tokens, brought together."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headwise.errors import CheckpointError
+
+ROLES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The folder, the model's config and the tokenizer's own."""
+
+    folder: Path
+    config: dict[str, Any] = field(default_factory=dict)
+    """The model's, with what generation_config.json says in its place."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """tokenizer_config.json, with what special_tokens_map.json adds."""
+
+    def has(self, *names: str) -> bool:
+        return all((self.folder / name).is_file() for name in names)
+
+    def read(self, name: str) -> bytes:
+        try:
+            return (self.folder / name).read_bytes()
+        except OSError as error:
+            raise CheckpointError(f"{self.folder / name}: {error.strerror}") from None
+
+    def read_json(self, name: str) -> Any:
+        return read_json(self.folder / name)
+
+    def names(self, defaults: dict[str, str]) -> dict[str, str]:
+        """The name of each role's token; roles without one are left out."""
+        names = dict(defaults)
+        for role in ROLES:
+            if f"{role}_token" in self.settings:
+                name = content(self.settings[f"{role}_token"])
+                names.pop(role, None)
+                if name:
+                    names[role] = name
+        return names
+
+    @property
+    def extra(self) -> list[str]:
+        """Further special tokens."""
+        listed = self.settings.get("additional_special_tokens") or []
+        extra = self.settings.get("extra_special_tokens") or []
+        extra = list(extra.values()) if isinstance(extra, dict) else extra
+        return list(dict.fromkeys(name for name in map(content, [*listed, *extra]) if name))
+
+    @property
+    def added(self) -> list[dict[str, Any]]:
+        """Tokens that were added to the vocabulary, with how they are found in text, in the order of their ids."""
+        rows = self.settings.get("added_tokens_decoder") or {}
+        return [rows[i] for i in sorted(rows, key=int) if isinstance(rows[i], dict) and content(rows[i])]
+
+    @property
+    def class_name(self) -> str:
+        """Of the tokenizer in the library that published it, without the ending that says which version of it."""
+        name = self.settings.get("tokenizer_class") or self.config.get("tokenizer_class") or ""
+        return str(name).removesuffix("Fast")
+
+    @property
+    def is_encoder_decoder(self) -> bool:
+        return bool(self.config.get("is_encoder_decoder")) or self.config.get("decoder_start_token_id") is not None
+
+    @property
+    def forbidden(self) -> list[int]:
+        """Ids that generation never gives."""
+        words = self.config.get("bad_words_ids") or []
+        return [word[0] for word in words if isinstance(word, list) and len(word) == 1]
+
+
+def gather(folder: Path, config: dict[str, Any]) -> Facts:
+    generation = _optional(folder / "generation_config.json")
+    known = {key: value for key, value in generation.items() if value is not None}
+    special = _optional(folder / "special_tokens_map.json")
+    own = _optional(folder / "tokenizer_config.json")
+    return Facts(folder, {**config, **known}, {**special, **own})
+
+
+def content(token: object) -> str:
+    """A token's text: it is written as text, or as a table that holds it."""
+    if isinstance(token, dict):
+        token = token.get("content")
+    return token if isinstance(token, str) else ""
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CheckpointError(f"{path} is damaged: {error}") from None
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    table = read_json(path) if path.is_file() else {}
+    if not isinstance(table, dict):
+        raise CheckpointError(f"{path} is damaged: it holds no table")
+    return table

@@ -1,0 +1,105 @@
+"""Reads what a SentencePiece model file holds, without the library that wrote it.
+
+The file is a protocol buffer: a run of fields, each a number with a wire type, then a value. Only what a
+tokenizer is rebuilt from is kept.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headwise.errors import CheckpointError
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+"""Types of a piece."""
+UNIGRAM, BPE = 1, 2
+"""Types of a model."""
+
+
+@dataclass(frozen=True)
+class SentencePieceFile:
+    pieces: tuple[tuple[str, float, int], ...]
+    """Piece, score and type, by id."""
+    model_type: int
+    byte_fallback: bool
+    characters: bytes
+    """The compiled table of the normaliser; empty: none."""
+    dummy_prefix: bool
+    remove_extra_spaces: bool
+
+
+def read_sentencepiece(content: bytes) -> SentencePieceFile:
+    try:
+        return _read(content)
+    except (IndexError, ValueError, struct.error):
+        raise CheckpointError("not a SentencePiece model, or a damaged one") from None
+
+
+def _read(content: bytes) -> SentencePieceFile:
+    pieces: list[tuple[str, float, int]] = []
+    trainer: dict[int, int | bytes] = {}
+    normaliser: dict[int, int | bytes] = {}
+    for number, value in _fields(content):
+        if not isinstance(value, bytes):
+            raise ValueError(number)
+        if number == 1:
+            piece = dict(_fields(value))
+            score = struct.unpack("<f", _bytes(piece.get(2, b"\0\0\0\0")))[0]
+            pieces.append((_bytes(piece.get(1, b"")).decode(), score, _int(piece.get(3, NORMAL))))
+        elif number == 2:
+            trainer = dict(_fields(value))
+        elif number == 3:
+            normaliser = dict(_fields(value))
+    if not pieces:
+        raise ValueError("no pieces")
+    return SentencePieceFile(
+        pieces=tuple(pieces),
+        model_type=_int(trainer.get(3, UNIGRAM)),
+        byte_fallback=bool(trainer.get(35, 0)),
+        characters=_bytes(normaliser.get(2, b"")),
+        dummy_prefix=bool(normaliser.get(3, 1)),
+        remove_extra_spaces=bool(normaliser.get(4, 1)),
+    )
+
+
+def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
+    place = 0
+    while place < len(content):
+        key, place = _varint(content, place)
+        number, wire = key >> 3, key & 7
+        if wire == 0:
+            value, place = _varint(content, place)
+            yield number, value
+            continue
+        if wire == 2:
+            width, place = _varint(content, place)
+        elif wire in (1, 5):
+            width = 8 if wire == 1 else 4
+        else:
+            raise ValueError(wire)
+        if place + width > len(content):
+            raise ValueError(place)
+        yield number, content[place : place + width]
+        place += width
+
+
+def _varint(content: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = content[place]
+        value |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            return value, place
+
+
+def _int(value: int | bytes) -> int:
+    if not isinstance(value, int):
+        raise ValueError(value)
+    return value
+
+
+def _bytes(value: int | bytes) -> bytes:
+    if not isinstance(value, bytes):
+        raise ValueError(value)
+    return value

@@ -1,0 +1,130 @@
+"""Training a causal language model: every token of packed rows from those before it."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from headwise.config import Recipe
+from headwise.data.documents import PreparedText, Text
+from headwise.data.packed import PackedStream, TextBatch, ordered_rows
+from headwise.errors import ConfigError
+from headwise.models.folder import LoadedModel, Task
+from headwise.train.card import model_card
+from headwise.train.checkpoint import Progress
+from headwise.train.job import Say, Scored
+from headwise.train.language import (
+    LanguageScores,
+    check_language,
+    describe,
+    final_texts,
+    language_card,
+    open_text,
+    prediction_loss,
+    size_of_text,
+    trained,
+)
+from headwise.train.loop import Objective, Validate
+from headwise.train.loss import TokenLoss
+from headwise.train.start import first_model, starting_point
+
+
+def check(recipe: Recipe, model: nn.Module) -> None:
+    if not hasattr(model, "decode") or hasattr(model, "encode"):
+        raise ConfigError(f"a model of the family {recipe.model.family} does not continue text: choose a causal_lm")
+    check_language(recipe)
+
+
+def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "CausalJob":
+    start = starting_point(recipe, device)
+    prepared = open_text(recipe, run, say, start.tokenizer if start else None)
+    tokenizer, block = prepared.tokenizer, recipe.language.block
+    loaded = first_model(start, recipe, tokenizer, Task(kind="causal_lm", max_tokens=block), device)
+    return CausalJob(
+        recipe,
+        prepared,
+        loaded,
+        PackedStream(prepared.train, block, recipe.train.batch_tokens, recipe.seed),
+        next_token(recipe.train.label_smoothing),
+        validator(prepared.valid, recipe) if len(prepared.valid) > 1 else None,
+    )
+
+
+@dataclass(frozen=True)
+class CausalJob:
+    recipe: Recipe
+    prepared: PreparedText
+    loaded: LoadedModel
+    stream: PackedStream
+    objective: Objective
+    validate: Validate | None
+    metrics: tuple[str, ...] = ("loss",)
+    unit: str = "tokens"
+
+    @property
+    def data_key(self) -> str:
+        return self.prepared.folder.name
+
+    def describe(self) -> str:
+        return describe(self.loaded, self.prepared)
+
+    def finish(self, say: Say) -> dict[str, LanguageScores]:
+        scores = {}
+        for name, text in final_texts(self.prepared).items():
+            if len(text) > 1:
+                scores[name] = self._score(text)
+                say(f"{name}:\n{scores[name]}")
+        return scores
+
+    def _score(self, text: Text) -> LanguageScores:
+        with torch.no_grad():
+            nll, tokens = likelihood(self.loaded.model, text, self.recipe, 0)
+        characters, words = size_of_text(self.prepared.tokenizer, text.ids[1:])
+        return LanguageScores(
+            tokens,
+            nll / tokens,
+            bits_per_character=nll / math.log(2) / characters if characters else None,
+            word_perplexity=math.exp(min(nll / words, 700.0)) if words else None,
+        )
+
+    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+        layers = self.loaded.config.decoder_layers
+        card = language_card("causal", layers, self.recipe, self.prepared, self.loaded)
+        return model_card(replace(card, trained=trained(self.recipe, progress)), self.recipe, progress, scores, source)
+
+
+def next_token(smoothing: float) -> Callable[[nn.Module, TextBatch], TokenLoss]:
+    """The objective: all rows in one pass under the causal mask."""
+
+    def objective(model: Any, batch: TextBatch) -> TokenLoss:
+        hidden = model.decode(batch.tokens[:, :-1]).hidden
+        targets = batch.tokens[:, 1:].flatten()
+        return prediction_loss(hidden.flatten(0, 1), model.output_projection, targets, smoothing)
+
+    return objective
+
+
+def validator(valid: Text, recipe: Recipe) -> Validate:
+    """The mean loss of a token over the first `train.validate_pairs` rows of the validation text (0: all), each row of
+    `language.block` tokens a context of its own: a token is predicted from at most that many before it."""
+
+    def validate(model: nn.Module) -> dict[str, float]:
+        nll, tokens = likelihood(model, valid, recipe, recipe.train.validate_pairs)
+        return {"loss": nll / tokens}
+
+    return validate
+
+
+def likelihood(model: nn.Module, text: Text, recipe: Recipe, rows: int) -> tuple[float, int]:
+    """The negative log-likelihood of a text, as a sum, and its tokens."""
+    device = next(model.parameters()).device
+    objective = next_token(0.0)
+    nll, tokens = torch.zeros((), device=device, dtype=torch.float64), 0
+    for batch in ordered_rows(text, recipe.language.block, recipe.train.batch_tokens, rows):
+        nll += objective(model, batch.to(device)).nll
+        tokens += batch.count
+    return nll.item(), tokens
