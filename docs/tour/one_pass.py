@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from headwise.decode.translator import Translator
-from headwise.inspect.attention import AttentionMaps, capture_attention
+from headwise.inspect.attention import capture_attention
+from headwise.inspect.maps import AttentionMaps
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.folder import WEIGHTS
 from headwise.nn.attention import MultiHeadAttention
@@ -56,7 +57,7 @@ class Pass:
     @property
     def head(self) -> int:
         """The head of the first encoder layer in which that query looks most clearly at another token."""
-        weights = self.maps.encoder[0][:, self.looking].clone()  # [H, S]
+        weights = self.maps["encoder"].weights[0][:, self.looking].clone()  # [H, S]
         weights[:, self.looking] = 0
         return int(weights.amax(-1).argmax())
 

@@ -102,7 +102,7 @@ def self_attention(p: Pass) -> None:
     title = f"encoder layer 1, head {p.head + 1}"
     figure = Figure(figsize=(7.5, 3.5), layout="constrained")
     left, right = figure.subplots(1, 2)
-    names = p.maps.source
+    names = p.maps.labels["source"]
     maps = [
         _map(left, scores, names, f"{title}: scaled scores", "RdBu_r", -limit, limit),
         _map(right, scores.softmax(-1), names, f"{title}: weights", "Blues", 0, 1),
@@ -115,7 +115,7 @@ def self_attention(p: Pass) -> None:
 
 
 def masked_attention(p: Pass) -> None:
-    names, weights = p.maps.shown, p.maps.decoder[0]
+    names, weights = p.maps.labels["shown"], p.maps["decoder"].weights[0]
     count, columns = len(weights) + 1, 3
     rows = math.ceil(count / columns)
     figure = Figure(figsize=(8, 2.9 * rows), layout="constrained")

@@ -137,7 +137,7 @@ def permutation(p: Pass) -> str:
 def heads(p: Pass) -> str:
     pictures.inspected(p, "encoder", "encoder_heads")
     pieces = p.pieces(p.source)
-    weights = p.maps.encoder[0][:, p.looking]  # [H, S]
+    weights = p.maps["encoder"].weights[0][:, p.looking]  # [H, S]
     rows = [[str(head + 1), *numbers(row)] for head, row in enumerate(weights)]
     return table([f"weights of {pieces[p.looking]} on", *pieces], [[f"head {n}", *row] for n, *row in rows])
 
@@ -200,7 +200,7 @@ def masked(p: Pass) -> str:
     scores = query @ key.T / math.sqrt(key.size(-1))
     hidden = scores + additive(causal_mask(*scores.shape), scores.dtype)
     weights = hidden.softmax(-1)
-    off = (weights - p.maps.decoder[0, 0]).abs().max()
+    off = (weights - p.maps["decoder"].weights[0, 0]).abs().max()
     pictures.masked_attention(p)
     lines = [
         ["score", *numbers(scores[row])],
@@ -232,8 +232,8 @@ def leak(p: Pass) -> str:
 
 def cross(p: Pass) -> str:
     pictures.inspected(p, "cross", "cross_attention")
-    layer = max(0, len(p.maps.cross) - 2)
-    weights = p.maps.cross[layer].mean(0)  # [T, S]
+    layer = max(0, len(p.maps["cross"].weights) - 2)
+    weights = p.maps["cross"].weights[layer].mean(0)  # [T, S]
     tokenizer, source = p.translator.tokenizer, p.pieces(p.source)
     rows = []
     for piece, row in zip(p.pieces(p.target[1:]), weights, strict=True):

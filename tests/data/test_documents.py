@@ -250,10 +250,10 @@ def test_masks_change_by_epoch_and_not_by_run(text: Text, subwords: Tokenizer) -
 
 
 def test_whole_words_are_masked_whole(text: Text, subwords: Tokenizer) -> None:
-    masks = Masks(subwords, 0.15, whole_words=True)
+    masks = Masks(subwords, whole_words=True)
     batch, _ = next(masked_stream(text, subwords).batches())
     rows = plain_rows(batch)
-    chosen = masks.choose(rows, np.random.default_rng(0))
+    chosen = masks.choose(rows, 9, np.random.default_rng(0))
     longer = 0
     for words, marks in zip(masks.words(rows), chosen, strict=True):
         for word in set(words[marks].tolist()):
@@ -283,4 +283,4 @@ def test_the_second_half_follows_the_first_or_does_not(text: Text, subwords: Tok
 def test_a_tokenizer_without_a_mask_is_refused() -> None:
     tokenizer = train_tokenizer(TextConfig(kind="characters"), ["abc"], [])
     with pytest.raises(ConfigError, match="masks others"):
-        Masks(tokenizer, 0.15, whole_words=False)
+        Masks(tokenizer, whole_words=False)

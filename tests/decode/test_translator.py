@@ -249,7 +249,7 @@ def test_sampling_is_fixed_by_its_seed() -> None:
 
 
 def test_samples_of_several_batches_are_drawn_independently(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwise.decode.translator.BATCH_TOKENS", 1)
+    monkeypatch.setattr("headwise.decode.batching.BATCH_TOKENS", 1)
     options = TranslateOptions(sampling=SamplingOptions(temperature=3.0))
     results = translator().translate([SOURCES[0]] * 6, options=options)
     assert len({result.text for result in results}) > 1
@@ -305,7 +305,7 @@ def test_a_sentence_beyond_the_longest_is_cut_and_none_of_its_words_is_dropped(
     (result,) = engine.translate([" ".join(words)])
     assert " ".join(seen).split() == words
     assert len(seen) > 3
-    assert all(len(engine.tokenizer.encode(part)) <= engine.loaded.task.max_tokens for part in seen)
+    assert all(len(engine.tokenizer.encode(part)) <= engine.task.max_tokens for part in seen)
     assert result.text
 
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.parity import causal, encoder_decoders, encoders, vision
-
 from headwise.models.convert.table import PUBLISHED
+from tests.parity import causal, encoder_decoders, encoders, vision
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from headwise.models.weights import set_weights, weights_of
 
 pytest.importorskip("transformers", reason="the reference library is a development dependency")
 
-from tests.parity import encoders  # noqa: E402
+from tests.parity import encoders
 
 TOLERANCE = 1e-5
 
@@ -61,7 +61,8 @@ def close(ours: Tensor, theirs: Tensor) -> bool:
 def test_next_sentence_logits_agree(make: Callable[[], Any], tmp_path: Path) -> None:
     reference, foreign = saved(make, tmp_path)
     ours = built(import_published(foreign))
-    assert isinstance(ours, MaskedLM) and ours.next_sentence is not None
+    assert isinstance(ours, MaskedLM)
+    assert ours.next_sentence is not None
     tokens, segments = torch.randint(4, 61, (2, 9)), torch.tensor([[0] * 4 + [1] * 5] * 2)
     with torch.no_grad():
         theirs = reference(tokens, token_type_ids=segments)
@@ -106,7 +107,8 @@ def test_a_masked_model_keeps_the_heads_that_its_file_has_beside(tmp_path: Path)
     imported = import_published(Foreign(config, tensors, "old", None))
     ours = built(imported)
     assert isinstance(ours, MaskedLM)
-    assert ours.next_sentence is not None and ours.pooler is not None
+    assert ours.next_sentence is not None
+    assert ours.pooler is not None
     tokens = torch.randint(4, 61, (2, 9))
     with torch.no_grad():
         assert close(ours(tokens), reference(tokens).prediction_logits)

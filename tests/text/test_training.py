@@ -269,6 +269,5 @@ def test_wordpiece_can_leave_out_case_and_accents() -> None:
 
 def test_wordpiece_pieces_within_words_have_no_mark() -> None:
     tokenizer = WordPiece.train(["abab baba"], 14, ())
-    pieces = tokenizer.pieces(tokenizer.encode("abab baba"))
-    assert "".join(pieces) == "▁abab▁baba"
-    assert len(pieces) > 2
+    assert tokenizer.pieces(range(5, 9)) == ["a", "b", "▁a", "▁b"]
+    assert "".join(tokenizer.pieces(tokenizer.encode("aabb bbaa"))) == "▁aabb▁bbaa"

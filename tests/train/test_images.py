@@ -182,17 +182,18 @@ def a_store(count: int = 100) -> Store:
     )
 
 
-def a_stream(count: int = 100, batch: int = 16, seed: int = 1, config: ImageConfig = CHANGES) -> ImageStream:
-    return ImageStream(a_store(count), [np.arange(count)], [1.0], batch, len(KINDS), config, seed)
+def a_stream(
+    count: int = 100, batch: int = 16, seed: int = 1, config: ImageConfig = CHANGES, group: int = 1
+) -> ImageStream:
+    return ImageStream(a_store(count), [np.arange(count)], [1.0], batch, len(KINDS), config, seed, group)
 
 
-@pytest.mark.parametrize("group", [1, 1 << 24, 16 * SIZE * SIZE * 4])
-def test_batches_go_on_from_any_position(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batch by batch, all of an epoch made together, and groups of four that do not divide its six."""
-    monkeypatch.setattr("headwise.train.image_batches.GROUP", group)
-    straight = list(itertools.islice(a_stream().batches(), 15))
+@pytest.mark.parametrize("group", [1, 4, 100])
+def test_batches_go_on_from_any_position(group: int) -> None:
+    """Batch by batch, in groups of four that do not divide the six of an epoch, and all of an epoch together."""
+    straight = list(itertools.islice(a_stream(group=group).batches(), 15))
     for taken, (_, position) in enumerate(straight[:-1], 1):
-        batch, following = next(iter(a_stream().batches(position)))
+        batch, following = next(iter(a_stream(group=group).batches(position)))
         wanted, after = straight[taken]
         assert torch.equal(batch.to(CPU).images, wanted.to(CPU).images)
         assert torch.equal(batch.to(CPU).targets, wanted.to(CPU).targets)

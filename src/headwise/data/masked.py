@@ -78,13 +78,10 @@ class Frame:
 class Masks:
     """Which tokens of rows are hidden, and behind what."""
 
-    def __init__(self, tokenizer: Tokenizer, share: float, whole_words: bool) -> None:
+    def __init__(self, tokenizer: Tokenizer, whole_words: bool) -> None:
         if tokenizer.mask is None:
             raise ConfigError(f"this {tokenizer.kind} tokenizer has no token that masks others")
-        if not 0 < share < 1:
-            raise ConfigError("language.mask must be above 0 and below 1")
         self.mask = tokenizer.mask
-        self.share = share
         special = [tokenizer.is_special(i) or i == tokenizer.mask for i in range(tokenizer.size)]
         self.ordinary = np.flatnonzero(~np.array(special))
         self.special = np.array(special)
@@ -99,17 +96,14 @@ class Masks:
         begins[:, 1:] |= self.special[rows[:, :-1]]
         return np.cumsum(begins, axis=1)
 
-    def choose(self, rows: Rows, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """[B, T] True for what is to be predicted: a `share` of each row, up to the end of a word, never a special.
+    def choose(self, rows: Rows, wanted: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """[B, T] True for what is to be predicted: `wanted` tokens of each row and up to the end of a word, no special.
 
         Each word draws a number, and the words with the lowest numbers are chosen until there are enough tokens.
         """
-        words = self.words(rows)
-        numbers = np.take_along_axis(rng.random((len(rows), rows.shape[1] + 1)), words, axis=1)
+        numbers = np.take_along_axis(rng.random((len(rows), rows.shape[1] + 1)), self.words(rows), axis=1)
         numbers[self.special[rows]] = 2.0  # above all others
-        text = (numbers < 2).sum(1)
-        wanted = np.maximum(np.round(self.share * text).astype(np.int64), np.minimum(text, 1))
-        last = np.take_along_axis(np.sort(numbers, axis=1), np.maximum(wanted - 1, 0)[:, None], axis=1)
+        last = np.sort(numbers, axis=1)[:, wanted - 1, None]
         return (numbers <= last) & (numbers < 2)
 
     def hide(self, rows: Rows, chosen: NDArray[np.bool_], rng: np.random.Generator) -> Rows:
@@ -131,8 +125,14 @@ class MaskedStream:
         self.pairs = language.next_sentence
         self.size = max(1, batch_tokens // language.block)
         self.frame = Frame(tokenizer, language.block, self.pairs)
-        self.masks = Masks(tokenizer, language.mask, language.whole_words)
-        self.order = RowOrder(len(text), self.frame.first + self.frame.second, 0, seed)
+        self.masks = Masks(tokenizer, language.whole_words)
+        width = self.frame.first + self.frame.second
+        if not 0 < language.mask < 1:
+            raise ConfigError("language.mask must be above 0 and below 1")
+        self.wanted = max(1, round(language.mask * width))
+        self.uniform = not language.whole_words
+        """Whether all batches have the same shapes, but for the last of an epoch."""
+        self.order = RowOrder(len(text), width, 0, seed)
 
     def batches(self, position: Position | None = None) -> Iterator[tuple[MaskedBatch, Position]]:
         for starts, own, following in self.order.batches(self.size, position or Position()):
@@ -149,7 +149,7 @@ class MaskedStream:
             following = np.where(other, elsewhere, following)
             follows = torch.from_numpy(other.astype(np.int64))
         rows = self.frame.rows(first, cut_rows(self.text, following, self.frame.second))
-        chosen = self.masks.choose(rows, rng)
+        chosen = self.masks.choose(rows, self.wanted, rng)
         return MaskedBatch(
             torch.from_numpy(self.masks.hide(rows, chosen, rng)),
             torch.from_numpy(np.tile(self.frame.segments, (len(rows), 1))),

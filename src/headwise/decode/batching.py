@@ -9,8 +9,9 @@ BATCH_TOKENS = 2048
 """Padded source tokens times beam in one batch: enough to fill a processor, little enough for its memory."""
 
 
-def by_budget(order: Iterable[int], lengths: Sequence[int], budget: int = BATCH_TOKENS) -> Iterator[list[int]]:
-    """Neighbours in `order`, as many as fit the token budget when padded to the longest."""
+def by_budget(order: Iterable[int], lengths: Sequence[int], budget: int = 0) -> Iterator[list[int]]:
+    """Neighbours in `order`, as many as fit the token budget (0: the usual one) when padded to the longest."""
+    budget = budget or BATCH_TOKENS
     rows: list[int] = []
     longest = 0
     for i in order:

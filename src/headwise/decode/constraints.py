@@ -128,6 +128,14 @@ class SearchOptions:
     min_length: int = 0  # tokens before <eos> may come
     no_repeat: int = 0  # n-gram size that may not occur twice; 0 is off
     forbidden: tuple[int, ...] = ()  # tokens never generated (a prefix may still hold them)
+    exact: bool = True
+    """Search until no live hypothesis can become one of the n-best at any length. Otherwise, as is usual, until
+    `beam` have ended and the best live one is not better than all of them at its present length."""
+
+    @property
+    def kept(self) -> int:
+        """How many finished hypotheses decide when to stop."""
+        return self.nbest if self.exact else max(self.beam, self.nbest)
 
     def __post_init__(self) -> None:
         if self.beam < 1:

@@ -222,8 +222,11 @@ class _Sentence:
             raise no_way_on()
         if not living or length == self.limit:
             return False
-        bound = best_attainable(living[0].total, length, self.limit, options.length_penalty)
-        return self.admits(bound, options.nbest)
+        if options.exact:
+            bound = best_attainable(living[0].total, length, self.limit, options.length_penalty)
+        else:
+            bound = length_penalty(living[0].total, length, options.length_penalty)
+        return self.admits(bound, options.kept)
 
 
 @torch.no_grad()
@@ -253,7 +256,7 @@ def _beam_search(
         if picks:
             done, _ = candidates.extend(trace, attention, [candidate.number for _, candidate in picks])
             for (sentence, _), found in zip(picks, done.hypotheses(options.eos, alpha), strict=True):
-                sentence.add(found, options.nbest)
+                sentence.add(found, options.kept)
         going = [
             (sentence, alive)
             for sentence, alive in zip(active, living, strict=True)
@@ -273,7 +276,7 @@ def _beam_search(
         tokens = trace.tokens[:, -1]
         owners = torch.tensor([sentence.index for sentence in active], device=device)
         sentences = owners.repeat_interleave(width)
-    return [sentence.best for sentence in batch]
+    return [sentence.best[: options.nbest] for sentence in batch]
 
 
 def _picks(
@@ -288,7 +291,7 @@ def _picks(
     for sentence, ended, alive in zip(active, ending, living, strict=True):
         for candidate in ended:
             score = length_penalty(candidate.total, length, options.length_penalty)
-            if sentence.admits(score, options.nbest):
+            if sentence.admits(score, options.kept):
                 picks.append((sentence, candidate))
         if length == sentence.limit:
             gaps = max(0, options.nbest - len(sentence.best) - len(ended))

@@ -40,6 +40,8 @@ class TranslateOptions:
     sampling: SamplingOptions | None = None
     """Draw at random instead of searching; `nbest` gives the number of samples."""
     seed: int = 0
+    exact: bool = False
+    """Go on searching until nothing better can be found; slower, and hardly ever better to read."""
     alignments: bool = True
 
     def __post_init__(self) -> None:
@@ -207,6 +209,7 @@ class Translator:
             beam=max(options.beam, options.nbest) if options.sampling is None else 1,
             nbest=options.nbest if options.sampling is None else 1,
             length_penalty=options.length_penalty,
+            exact=options.exact,
             no_repeat=options.no_repeat,
             forbidden=self.tokenizer.specials,
         )

@@ -85,8 +85,9 @@ def capture_text(
     loaded, chosen = open_model(model, device)
     body = loaded.model.body if isinstance(loaded.model, Classifier) else loaded.model
     if not isinstance(body, CausalLM | MaskedLM):
-        what = "translates" if isinstance(body, EncoderDecoder) else "sees pictures"
-        raise ConfigError(f"this model {what}: it does not read a text alone")
+        if isinstance(body, EncoderDecoder):
+            raise ConfigError("this model translates: its attention is that of a translation, not of a text alone")
+        raise ConfigError("this model sees pictures and cannot read a text: give it a picture (--image)")
     if generate and not isinstance(body, CausalLM):
         raise ConfigError("this model does not write: only a language model can first generate tokens")
     ids, segments = _seen(loaded, text, second, generate, device)
@@ -101,7 +102,7 @@ def capture_text(
     tokenizer = the_tokenizer(loaded, model)
     pieces = tokenizer.pieces(ids)
     shown = AttentionMap(title, pieces, pieces, stacked(weights))
-    return AttentionMaps(tokenizer.decode(ids), {"tokens": pieces}, {kind: shown})
+    return AttentionMaps(tokenizer.decode(ids) if generate else text, {"tokens": pieces}, {kind: shown})
 
 
 def _seen(

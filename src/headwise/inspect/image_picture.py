@@ -1,9 +1,12 @@
 """Where a model of pictures looks, drawn over the picture itself."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from matplotlib import colormaps
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -12,51 +15,67 @@ from headwise.inspect.vision import ImageMaps
 
 _ACROSS = 6
 """Small pictures in a row."""
+_PIXELS = 224
+"""The least that weights are drawn with along a side: patches should not look like pixels."""
+_HEAT = colormaps["inferno"]
+
+Pixels = NDArray[np.float32]
 
 
 def draw_over_image(maps: ImageMaps, path: Path, layer: int | None = None) -> None:
-    """Write the picture beside what it looks at: through all layers, in each layer, and in each head of one.
+    """Write the picture beside what is looked at: through all layers, in each layer, and by each head of one.
 
     That one is `layer`, or the last. Each map is drawn from its own smallest to its own largest weight.
     """
     check_format(path)
-    layers, heads = maps.looks.shape[:2]
+    layers = len(maps.looks)
     check_layer(layer, layers)
-    chosen = layers - 1 if layer is None else layer - 1
+    chosen = layers if layer is None else layer
     by_layer = [(f"layer {i + 1}", weights.mean(0)) for i, weights in enumerate(maps.looks)]
-    by_head = [(f"layer {chosen + 1}, head {i + 1}", weights) for i, weights in enumerate(maps.looks[chosen])]
-    groups = {"mean of the heads of each layer": by_layer, "each head": by_head}
-    heights = [3.6, *(0.4 + 1.75 * -(-len(group) // _ACROSS) for group in groups.values())]
+    by_head = [(f"head {i + 1}", weights) for i, weights in enumerate(maps.looks[chosen - 1])]
+    groups = {
+        "mean of the heads of each layer (in brackets: the share of the class token, which has no place)": by_layer,
+        f"each head of layer {chosen}": by_head,
+    }
+    lines = [math.ceil(len(group) / _ACROSS) for group in groups.values()]
+    heights = [5.2, *(0.4 + 1.8 * each for each in lines)]
+    title = f"where {maps.looker}" + (f"; the model says: {maps.text}" if maps.text else "")
     with page(path, 9.6, sum(heights)) as figure:
         top, *others = figure.subfigures(1 + len(groups), 1, squeeze=False, height_ratios=heights).flat
-        top.suptitle(plain(f"where {maps.looker}" + (f"; the model says: {maps.text}" if maps.text else "")), fontsize=11)
+        top.suptitle(plain(title), fontsize=11)
         left, right = top.subplots(1, 2)
-        _picture(left, maps, "what the model is given")
-        _picture(right, maps, "all layers together (rollout)", maps.rollout, 9)
-        for part, (title, group) in zip(others, groups.items(), strict=True):
-            part.suptitle(title, fontsize=9)
-            places = part.subplots(-(-len(group) // _ACROSS), _ACROSS, squeeze=False).flat
-            for axes in places:
+        _draw(left, "what the model is given", _coloured(maps.pixels), 9)
+        _draw(right, "all layers together (rollout)", _heated(maps, maps.rollout), 9)
+        for part, rows, (name, group) in zip(others, lines, groups.items(), strict=True):
+            part.suptitle(name, fontsize=9)
+            places = list(part.subplots(rows, _ACROSS, squeeze=False).flat)
+            for axes, (each, weights) in zip(places, group, strict=False):
+                _draw(axes, f"{each} ({float(weights[0]):.0%})", _heated(maps, weights), 7)
+            for axes in places[len(group) :]:
                 axes.set_axis_off()
-            for axes, (name, weights) in zip(places, group, strict=False):
-                _picture(axes, maps, name, weights, 7)
 
 
-def _picture(axes: Any, maps: ImageMaps, title: str, weights: Tensor | None = None, size: int = 9) -> None:
-    """The picture, and over its grey the weights."""
-    pixels = _shown(maps.pixels)
+def _draw(axes: Any, title: str, image: Pixels, size: int) -> None:
     axes.set_axis_off()
     axes.set_title(title, fontsize=size)
-    extent = (0, 1, 1, 0)
-    if weights is None:
-        axes.imshow(pixels, extent=extent)
-        return
-    heat = maps.over_image(weights).numpy()
-    axes.imshow(np.repeat(pixels.mean(-1, keepdims=True), 3, -1), extent=extent)
-    axes.imshow(heat, cmap="inferno", alpha=0.65, extent=extent, interpolation="bicubic")
+    axes.imshow(image)
 
 
-def _shown(pixels: Tensor) -> NDArray[np.float32]:
+def _coloured(pixels: Tensor) -> Pixels:
     """Bytes [C, H, W] -> [H, W, 3] between 0 and 1."""
-    image = pixels.permute(1, 2, 0).numpy().astype(np.float32) / 255
+    image: Pixels = (pixels.permute(1, 2, 0).float() / 255).numpy()
     return np.repeat(image, 3, -1) if image.shape[-1] == 1 else image
+
+
+def _heated(maps: ImageMaps, weights: Tensor) -> Pixels:
+    """The picture in grey, and over it a glow where the weights are large."""
+    size = max(_PIXELS, maps.pixels.size(-1))
+    grey = maps.pixels.float().mean(0)[None, None] / 255
+    grey = torch.nn.functional.interpolate(grey, size=(size, size), mode="nearest")[0, 0]
+    heat = maps.over_image(weights)[None, None]
+    heat = torch.nn.functional.interpolate(heat, size=(size, size), mode="bicubic")[0, 0]
+    heat = (heat - heat.min()) / (heat.max() - heat.min()).clamp(min=1e-9)
+    glow = torch.from_numpy(_HEAT(0.3 + 0.65 * heat.numpy())[..., :3]).float()
+    opacity = 0.75 * heat[..., None]
+    mixed: Pixels = ((0.15 + 0.6 * grey[..., None]) * (1 - opacity) + glow * opacity).numpy()
+    return mixed

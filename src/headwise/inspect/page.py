@@ -44,8 +44,8 @@ def page(path: Path, width: float, height: float) -> Iterator[Figure]:
     what none of them has is a box, not a warning.
     """
     installed = {font.name for font in font_manager.fontManager.ttflist}
-    fonts = {"font.family": [font for font in _FONTS if font in installed]}
-    with warnings.catch_warnings(), rc_context(fonts):
+    fonts = [font for font in _FONTS if font in installed]
+    with warnings.catch_warnings(), rc_context({"font.family": fonts}):
         for message in ("Glyph .* missing from font", "Matplotlib currently does not support .* natively"):
             warnings.filterwarnings("ignore", message=message)
         figure = Figure(figsize=(width, height), layout="constrained")

@@ -17,6 +17,8 @@ MOST_TOKENS = 400
 
 _CELL = 0.34
 """Inches of a row or a column of the large map: room for its label."""
+_WIDEST = 40.0
+"""Inches that all small maps of a row may take: long texts of many heads must still make a picture."""
 _STEP = 1.12
 """From one small map to the next, if its side is 1."""
 
@@ -39,10 +41,11 @@ def draw_attention(maps: AttentionMaps, path: Path, kind: str | None = None, lay
         raise DataError(f"{tokens} tokens are too many for a picture (at most {MOST_TOKENS}); write .json instead")
     main = max(0, layers - 2) if layer is None else layer - 1
     if layer is None:
-        side, rows = max(1.1, 0.07 * tokens), [_named(weights[i], f"layer {i + 1}, head") for i in range(layers)]
+        side = max(1.1, min(0.07 * tokens, _WIDEST / heads))
+        rows = [_named(weights[i], f"layer {i + 1}, head") for i in range(layers)]
     else:
         each = _named(weights[main], "head")
-        side, rows = max(1.8, 0.1 * tokens), [each[start : start + 4] for start in range(0, heads, 4)]
+        side, rows = max(1.8, min(0.1 * tokens, _WIDEST / 4)), [each[start : start + 4] for start in range(0, heads, 4)]
 
     width = max(2.2 + _CELL * len(shown.columns), len(rows[0]) * side * _STEP + 0.4, 6.0)
     heights = [1.8 + _CELL * len(shown.rows), len(rows) * (side * _STEP + 0.15) + 0.4]
@@ -87,7 +90,8 @@ def _small(axes: Any, rows: list[list[tuple[str, Weights]]]) -> None:
 
 def _limit(weights: Weights) -> float:
     """The weight that is drawn darkest; weights that are all alike should look pale."""
-    return max(min(0.3, 3 / weights.shape[1]), float(weights.max()))
+    least: float = min(0.3, 3 / weights.shape[1])
+    return max(least, float(weights.max()))
 
 
 def _others_limit(weights: Weights) -> float:

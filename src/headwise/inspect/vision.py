@@ -42,7 +42,7 @@ class ImageMaps:
 
     def over_image(self, weights: Tensor) -> Tensor:
         """[..., 1 + patches] -> [..., grid, grid]: the class token has no place in the picture."""
-        return weights[..., 1:].unflatten(-1, (self.grid, self.grid))
+        return weights[..., 1:].reshape(*weights.shape[:-1], self.grid, self.grid)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: nested lists, rounded to what a picture can show."""

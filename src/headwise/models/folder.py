@@ -143,7 +143,8 @@ def load_description(folder: Path) -> Description:
     has_tokenizer = described.get("tokenizer", True)
     tokenizer = load_tokenizer(home) if has_tokenizer else None
     vocabulary = described.get("vocabulary")
-    if not isinstance(vocabulary, int) or (tokenizer is not None and tokenizer.size > vocabulary):
+    spare = vocabulary - tokenizer.size if isinstance(vocabulary, int) and tokenizer is not None else 0
+    if not isinstance(vocabulary, int) or spare < 0 or (spare and not task.published):  # published ones may have more
         raise CheckpointError(
             f"{home}: the tokenizer has {tokenizer.size if tokenizer else 0} tokens, the model {vocabulary}: "
             "they are not of one run"

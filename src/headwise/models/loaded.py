@@ -19,14 +19,14 @@ class Task:
 
     directions: tuple[tuple[str, str], ...] = ()
     """Pairs of language codes, source and target, of a translator."""
-    kind: str = "translation"
-    """translation, causal_lm, masked_lm, classify, images; embed: representation alone."""
     tags: bool = False
     """Whether a tag at the start of the source names the target language."""
     usual_tokens: int = 128
     """Nearly all training sources were at most this long: longer texts are better translated in parts."""
     max_tokens: int = 256
     """No training source was longer."""
+    kind: str = "translation"
+    """translation, causal_lm, masked_lm, classify, images; embed: representation alone."""
     labels: tuple[str, ...] = ()
     """Of a classifier: the names of its classes, in order."""
     regression: bool = False

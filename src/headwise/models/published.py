@@ -12,6 +12,9 @@ from headwise.text.llama_files import from_gguf, from_llama2c
 from headwise.text.published import load_published
 from headwise.text.tokenizer import Tokenizer
 
+NAMED = {"architectures", "model_type"}
+"""What a config.json that Hugging Face's library wrote has of these."""
+
 KINDS = {"encoder_decoder": "translation", "causal_lm": "causal_lm", "masked_lm": "masked_lm", "vision": "images"}
 """What a published model of a family is for."""
 
@@ -23,7 +26,7 @@ def is_foreign(path: Path) -> bool:
     if not (path / "config.json").is_file():
         return any(path.glob("*.gguf"))
     described = read_json(path / "config.json")
-    return isinstance(described, dict) and "format" not in described
+    return isinstance(described, dict) and "format" not in described and bool(described.keys() & NAMED)
 
 
 def read_published(path: Path) -> tuple[Description, Weights]:

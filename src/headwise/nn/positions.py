@@ -115,8 +115,9 @@ class Rotary(PositionEncoding):
         self.frequencies = frequencies
 
     def rotation(self, positions: Tensor) -> Rotation:
-        turns = self.frequencies.turns(positions)
-        angles = positions.float()[..., None] * turns.to(positions.device)  # [T, R/2] or [B, T, R/2]
+        with positions.device:  # made where they are used: a copy from elsewhere would make a GPU wait
+            turns = self.frequencies.turns(positions)
+        angles = positions.float()[..., None] * turns  # [T, R/2] or [B, T, R/2]
         if angles.dim() == 3:
             angles = angles[:, None]
         factor = self.frequencies.factor

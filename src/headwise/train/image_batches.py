@@ -15,9 +15,8 @@ from headwise.data.images import ImageSet
 from headwise.data.plan import epoch_order
 from headwise.train.augment import Augmented, augment, normalise
 
-GROUP = 1 << 24
-"""Values that are changed at once. What is done to small images costs a GPU less time than being told to do it:
-so several batches of them are made together."""
+TOGETHER = 1 << 24
+"""Values that a GPU changes at once: what is done to small images takes it less time than being told to do it."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,9 @@ class ImageStream:
         classes: int,
         config: ImageConfig,
         seed: int,
+        group: int = 1,
     ) -> None:
+        """`group`: how many batches are made together."""
         self.store = store
         self.seed = seed
         self._members = np.concatenate(members)
@@ -131,6 +132,7 @@ class ImageStream:
         self._batch = batch
         self._classes = classes
         self._config = config
+        self._group_size = group
 
     @property
     def uniform(self) -> bool:
@@ -140,8 +142,7 @@ class ImageStream:
     def batches(self, position: Position | None = None) -> Iterator[tuple[PlannedBatch, Position]]:
         """Each batch from `position` on, with the position after it; past an epoch's end comes the next."""
         at = position or Position()
-        size = self._batch
-        group = max(1, GROUP // (size * self.store.set.images[0].size))
+        size, group = self._batch, self._group_size
         while True:
             order = self._members[epoch_order(self._sizes, self._weights, self.seed, at.epoch)]
             count = max(1, len(order) // size)
@@ -177,6 +178,11 @@ class ImageStream:
     def _draw(self, epoch: int, number: int) -> int:
         """A seed for the changes to a group of batches."""
         return int(np.random.SeedSequence([self.seed, epoch, number]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def together(store: Store, batch: int) -> int:
+    """How many batches of this size are best made at once: on a CPU, whose cache is small, one."""
+    return max(1, TOGETHER // (batch * store.set.images[0].size)) if store.device.type == "cuda" else 1
 
 
 def ordered_images(store: Store, members: NDArray[np.int64], batch: int) -> Iterator[tuple[Tensor, Tensor, int]]:

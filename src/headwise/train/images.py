@@ -22,7 +22,7 @@ from headwise.models.folder import LoadedModel, Task
 from headwise.models.vision import VisionTransformer
 from headwise.models.weights import parameter_count
 from headwise.train.checkpoint import Progress
-from headwise.train.image_batches import ImageBatch, ImageStream, Normalisation, Store, ordered_images
+from headwise.train.image_batches import ImageBatch, ImageStream, Normalisation, Store, ordered_images, together
 from headwise.train.image_card import image_card
 from headwise.train.job import Say, Scored
 from headwise.train.loop import Objective, Validate
@@ -147,6 +147,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
             recipe.model.classes,
             recipe.images,
             recipe.seed,
+            together(store, batch),
         ),
         soft_cross_entropy(recipe.train.label_smoothing),
         validator(*validating, batch) if len(validating[1]) else None,

@@ -1,24 +1,20 @@
-"""What the two ways of language-model training share: prepared text, the loss over a vocabulary, the figures."""
+"""What the two ways of language-model training share: prepared text, the figures, the card."""
 
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from headwise.config import Recipe
 from headwise.data.documents import PreparedText, Text, prepare_text, text_paths
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder import LoadedModel
 from headwise.models.weights import parameter_count
-from headwise.nn.embedding import OutputProjection
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.card import Card, batches_of
 from headwise.train.checkpoint import Progress
 from headwise.train.job import Say
-from headwise.train.loss import TokenLoss, projected_cross_entropy
 
 
 @dataclass(frozen=True)
@@ -73,13 +69,6 @@ def open_text(recipe: Recipe, run: Path, say: Say, tokenizer: Tokenizer | None, 
     return prepare_text(
         recipe.data, recipe.text, cache, say, tokenizer, train_tokenizer=train, load_tokenizer=load_tokenizer
     )
-
-
-def prediction_loss(hidden: Tensor, projection: OutputProjection, targets: Tensor, smoothing: float = 0.0) -> TokenLoss:
-    """Of hidden states [N, D] before `projection` against target ids [N]."""
-    if projection.scale != 1:
-        hidden = hidden * projection.scale
-    return projected_cross_entropy(hidden, projection.weight, targets, smoothing, bias=projection.bias)
 
 
 def final_texts(prepared: PreparedText) -> dict[str, Text]:

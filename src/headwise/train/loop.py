@@ -110,49 +110,50 @@ def fit(
     unseen: list[Step] = []
     model.train()
 
-    while progress.step < config.steps and not progress.finished:
-        step = progress.step + 1
-        micro_batches, position = take(batches, config.accumulate)
-        count = sum(batch.count for batch in micro_batches)
+    with contextlib.closing(batches):
+        while progress.step < config.steps and not progress.finished:
+            step = progress.step + 1
+            micro_batches, position = take(batches, config.accumulate)
+            count = sum(batch.count for batch in micro_batches)
 
-        parts = [backward(batch.to(device), count) for batch in micro_batches]
-        norm = clip_gradients(model, config.clip)
-        loss, nll = (torch.stack(each).sum() for each in zip(*parts, strict=True))
+            parts = [backward(batch.to(device), count) for batch in micro_batches]
+            norm = clip_gradients(model, config.clip)
+            loss, nll = (torch.stack(each).sum() for each in zip(*parts, strict=True))
 
-        rate = learning_rate(step, config, recipe.model)
-        for group in optimiser.param_groups:
-            group["lr"] = rate * group["scale"]
-        update(optimiser, torch.isfinite(loss + norm))
-        backward.forget(optimiser)
-        unseen.append(Step(step, micro_batches, count, torch.stack([loss, nll, norm])))
-        progress = dataclasses.replace(progress, step=step, position=position, seconds=time.perf_counter() - clock)
+            rate = learning_rate(step, config, recipe.model)
+            for group in optimiser.param_groups:
+                group["lr"] = rate * group["scale"]
+            update(optimiser, torch.isfinite(loss + norm))
+            backward.forget(optimiser)
+            unseen.append(Step(step, micro_batches, count, torch.stack([loss, nll, norm])))
+            progress = dataclasses.replace(progress, step=step, position=position)
 
-        logging = step % config.log_every == 0 or step == config.steps
-        validating = validate is not None and (step % config.validate_every == 0 or step == config.steps)
-        stopping = bool(stop)  # asked once: what comes after this is the affair of the next step
-        saving = step % config.checkpoint_every == 0 or step == config.steps or stopping
-        if len(unseen) >= look_every or logging or validating or saving:
-            thrown_away = progress.nonfinite
-            progress = seen(progress, unseen, stream, reporter)
-            unseen.clear()
-            if average is not None and progress.nonfinite == thrown_away:
-                average.update(model, step)
-            if progress.nonfinite_row >= config.max_nonfinite:
-                raise TrainingError(
-                    f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "
-                    f"checkpoint is of step {saved}. Lower train.learning_rate or lengthen train.warmup"
-                )
-        if logging:
-            progress = log(progress, rate, norm.item(), reporter)
-        if validate is not None and validating:
-            progress, better = validated(progress, model, average, recipe, validate, reporter)
-            saving = saving or better or progress.finished
-        if saving:
-            save_checkpoint(run, progress, model, optimiser, average, keep, regular)
-            saved = step
-        if stopping:
-            break
-    batches.close()
+            logging = step % config.log_every == 0 or step == config.steps
+            validating = validate is not None and (step % config.validate_every == 0 or step == config.steps)
+            stopping = bool(stop)  # asked once: what comes after this is the affair of the next step
+            saving = step % config.checkpoint_every == 0 or step == config.steps or stopping
+            if len(unseen) >= look_every or logging or validating or saving:
+                thrown_away = progress.nonfinite
+                progress = seen(progress, unseen, stream, reporter)
+                progress = dataclasses.replace(progress, seconds=time.perf_counter() - clock)
+                unseen.clear()
+                if average is not None and progress.nonfinite == thrown_away:
+                    average.update(model, step)
+                if progress.nonfinite_row >= config.max_nonfinite:
+                    raise TrainingError(
+                        f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "
+                        f"checkpoint is of step {saved}. Lower train.learning_rate or lengthen train.warmup"
+                    )
+            if logging:
+                progress = log(progress, rate, norm.item(), reporter)
+            if validate is not None and validating:
+                progress, better = validated(progress, model, average, recipe, validate, reporter)
+                saving = saving or better or progress.finished
+            if saving:
+                save_checkpoint(run, progress, model, optimiser, average, keep, regular)
+                saved = step
+            if stopping:
+                break
     return progress
 
 

@@ -1,6 +1,6 @@
 """Label-smoothed cross-entropy over a large vocabulary, without ever holding all logits."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +17,24 @@ class TokenLoss(NamedTuple):
     """What is minimised: cross-entropy against the smoothed target distribution."""
     nll: Tensor
     """Negative log-likelihood of the reference itself, for perplexity; no gradient."""
+
+
+class Projection(Protocol):
+    """What makes logits of hidden states: a family's output projection."""
+
+    @property
+    def weight(self) -> Tensor: ...
+    @property
+    def bias(self) -> Tensor | None: ...
+    @property
+    def scale(self) -> float: ...
+
+
+def prediction_loss(hidden: Tensor, projection: Projection, targets: Tensor, smoothing: float = 0.0) -> TokenLoss:
+    """Loss of hidden states [N, D] against target ids [N] under the logits of `projection`."""
+    if projection.scale != 1:
+        hidden = hidden * projection.scale
+    return projected_cross_entropy(hidden, projection.weight, targets, smoothing, projection.bias)
 
 
 def projected_cross_entropy(

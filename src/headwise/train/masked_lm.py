@@ -25,11 +25,10 @@ from headwise.train.language import (
     final_texts,
     language_card,
     open_text,
-    prediction_loss,
     trained,
 )
 from headwise.train.loop import Objective, Validate
-from headwise.train.loss import TokenLoss
+from headwise.train.loss import TokenLoss, prediction_loss
 from headwise.train.start import first_model, starting_point
 
 

@@ -24,7 +24,7 @@ from headwise.train.card import translation_card
 from headwise.train.checkpoint import Progress
 from headwise.train.job import Say, Scored
 from headwise.train.loop import Objective, Validate
-from headwise.train.loss import TokenLoss, projected_cross_entropy
+from headwise.train.loss import TokenLoss, prediction_loss
 from headwise.train.start import first_model, starting_point
 
 
@@ -141,7 +141,7 @@ def teacher_forcing(smoothing: float) -> Callable[[nn.Module, Batch], TokenLoss]
         shown, wanted = batch.target[:, :-1], batch.target[:, 1:]
         hidden: Tensor = model.decode(shown, model.encode(batch.source)).hidden
         real = wanted != model.pad
-        return projected_cross_entropy(hidden[real], model.output_projection.weight, wanted[real], smoothing)
+        return prediction_loss(hidden[real], model.output_projection, wanted[real], smoothing)
 
     return objective
 

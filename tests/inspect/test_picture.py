@@ -5,12 +5,15 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
-from headwise.inspect.attention import AttentionMaps, capture_attention
+from headwise.inspect.attention import capture_attention
+from headwise.inspect.maps import AttentionMap, AttentionMaps
 from headwise.inspect.picture import draw_attention
 from tests.taught import SHAPE, SOURCES, TARGETS, translator
 
@@ -30,28 +33,34 @@ def maps_of(text: str = SOURCES[0], target: str | None = None, **how: object) ->
     return capture_attention(translator(**how), text, target)
 
 
+def pixels_of(path: Path) -> torch.Tensor:
+    with Image.open(path) as image:
+        return torch.from_numpy(np.array(image.convert("L"))).float()
+
+
 def test_shapes_and_labels() -> None:
     maps = maps_of()
-    source, target = len(maps.source), len(maps.target)
-    assert maps.encoder.shape == (SHAPE.encoder_layers, SHAPE.heads, source, source)
-    assert maps.decoder.shape == (SHAPE.decoder_layers, SHAPE.heads, target, target)
-    assert maps.cross.shape == (SHAPE.decoder_layers, SHAPE.heads, target, source)
-    assert maps.source[-1] == maps.target[-1] == "<eos>"
-    assert maps.shown == ["<sos>", *maps.target[:-1]]
+    read, written, shown = (maps.labels[name] for name in ("source", "target", "shown"))
+    source, target = len(read), len(written)
+    assert maps["encoder"].weights.shape == (SHAPE.encoder_layers, SHAPE.heads, source, source)
+    assert maps["decoder"].weights.shape == (SHAPE.decoder_layers, SHAPE.heads, target, target)
+    assert maps["cross"].weights.shape == (SHAPE.decoder_layers, SHAPE.heads, target, source)
+    assert read[-1] == written[-1] == "<eos>"
+    assert shown == ["<sos>", *written[:-1]]
     assert maps.text == TARGETS[0]
-    assert "".join(maps.target[:-1]).replace("▁", " ").strip() == maps.text
+    assert "".join(written[:-1]).replace("▁", " ").strip() == maps.text
 
 
 @pytest.mark.parametrize("name", ["encoder", "decoder", "cross"])
 def test_rows_sum_to_one(name: str) -> None:
-    weights = getattr(maps_of(), name)
+    weights = maps_of()[name].weights
     assert weights.min() >= 0
     torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
     assert weights.std() > 0.01  # and are not simply uniform
 
 
 def test_the_decoder_looks_only_back() -> None:
-    weights = maps_of().decoder
+    weights = maps_of()["decoder"].weights
     future = torch.ones(weights.shape[-2:]).triu(1).bool()
     assert weights[..., future].abs().max() == 0
     assert weights[..., 1:, :][..., ~future[1:]].min() > 0
@@ -60,16 +69,16 @@ def test_the_decoder_looks_only_back() -> None:
 def test_a_given_target_is_looked_at_as_it_is() -> None:
     maps = maps_of(target="Ein Hund")
     assert maps.text == "Ein Hund"
-    assert len(maps.target) == len(translator().tokenizer.encode("Ein Hund")) + 1
+    assert len(maps.labels["target"]) == len(translator().tokenizer.encode("Ein Hund")) + 1
     own = maps_of()
     again = maps_of(target=own.text)
-    torch.testing.assert_close(own.cross, again.cross)
+    torch.testing.assert_close(own["cross"].weights, again["cross"].weights)
 
 
 def test_directions_and_tags() -> None:
     engine = translator(both_directions=True)
     maps = capture_attention(engine, SOURCES[0], target="de")
-    assert maps.source[0] == "<2de>"
+    assert maps.labels["source"][0] == "<2de>"
     assert maps.text == TARGETS[0]
     with pytest.raises(ConfigError):
         capture_attention(engine, SOURCES[0])
@@ -83,9 +92,10 @@ def test_nothing_to_look_at() -> None:
 def test_json_holds_every_number() -> None:
     maps = maps_of()
     table = json.loads(json.dumps(maps.as_dict()))
-    assert table["source"] == maps.source
+    assert set(table) == {"source", "target", "shown", "text", "encoder", "decoder", "cross"}
+    assert table["source"] == maps.labels["source"]
     for name in ("encoder", "decoder", "cross"):
-        torch.testing.assert_close(torch.tensor(table[name]), getattr(maps, name), atol=1e-5, rtol=0)
+        torch.testing.assert_close(torch.tensor(table[name]), maps[name].weights, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
@@ -123,16 +133,9 @@ def test_an_unknown_layer_is_an_error(layer: int, tmp_path: Path) -> None:
 def test_labels_of_every_script_draw_without_a_warning(text: str, tmp_path: Path) -> None:
     """Warnings are errors here: a missing glyph must not be one, and a dollar is not mathematics."""
     maps = maps_of(text, target=text, kind="characters", steps=0)
-    words = text.split()
-    whole = AttentionMaps(
-        [*words, "<eos>"],
-        [*words, "<eos>"],
-        ["<sos>", *words],
-        text,
-        maps.encoder[..., : len(words) + 1, : len(words) + 1],
-        maps.decoder[..., : len(words) + 1, : len(words) + 1],
-        maps.cross[..., : len(words) + 1, : len(words) + 1],
-    )
+    words = [*text.split(), "<eos>"]
+    weights = maps["cross"].weights[..., : len(words), : len(words)]
+    whole = AttentionMaps(text, {}, {"cross": AttentionMap(text, words, words, weights)})
     draw_attention(whole, tmp_path / "map.png", layer=1)
     draw_attention(whole, tmp_path / "map.svg", layer=1)
     ElementTree.parse(tmp_path / "map.svg")
@@ -140,17 +143,46 @@ def test_labels_of_every_script_draw_without_a_warning(text: str, tmp_path: Path
 
 def test_a_long_sentence(tmp_path: Path) -> None:
     maps = maps_of(" ".join(["the dog"] * 60), target="der Hund " * 20, steps=0)
-    assert len(maps.source) > 100
+    assert len(maps.labels["source"]) > 100
     draw_attention(maps, tmp_path / "map.png")
     assert (tmp_path / "map.png").stat().st_size > 1000
+
+
+def test_many_heads_of_a_long_text_fit_a_picture(tmp_path: Path) -> None:
+    labels = ["a"] * 100
+    weights = torch.full((1, 32, 100, 100), 1 / 100)
+    draw_attention(
+        AttentionMaps("a", {}, {"encoder": AttentionMap("a", labels, labels, weights)}), tmp_path / "map.png"
+    )
+    with Image.open(tmp_path / "map.png") as image:
+        assert max(image.size) < 10_000
 
 
 def test_more_than_fits_a_picture_is_said(tmp_path: Path) -> None:
     pieces = 1000
     weights = torch.full((1, 1, pieces, pieces), 1 / pieces)
-    maps = AttentionMaps(["a"] * pieces, ["a"] * pieces, ["a"] * pieces, "a", weights, weights, weights)
+    maps = AttentionMaps("a", {}, {"cross": AttentionMap("a", ["a"] * pieces, ["a"] * pieces, weights)})
     with pytest.raises(DataError, match=r"1000 tokens.*\.json"):
         draw_attention(maps, tmp_path / "map.png")
+
+
+def test_a_kind_that_is_not_there_is_said(tmp_path: Path) -> None:
+    cross = maps_of()["cross"]
+    with pytest.raises(ConfigError, match="no encoder attention; there is: cross"):
+        draw_attention(AttentionMaps("a", {}, {"cross": cross}), tmp_path / "map.png", "encoder")
+
+
+def test_a_column_that_takes_all_does_not_hide_the_others(tmp_path: Path) -> None:
+    """Two maps that differ only beside such a column must not look alike."""
+    pictures = []
+    for place in (2, 3):
+        weights = torch.zeros(1, 1, 30, 30)
+        weights[..., 0], weights[..., 4, place], weights[..., 5, 5] = 0.95, 0.05, 0.05
+        labels = ["a"] * 30
+        maps = AttentionMaps("a", {}, {"encoder": AttentionMap("a", labels, labels, weights)})
+        draw_attention(maps, tmp_path / "map.png")
+        pictures.append(pixels_of(tmp_path / "map.png"))
+    assert (pictures[0] - pictures[1]).abs().max() > 20
 
 
 def test_learned_positions_that_do_not_reach() -> None:
