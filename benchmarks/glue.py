@@ -3,9 +3,13 @@
     python benchmarks/glue.py /path/to/glue --encoder runs/bert --decoder runs/gpt --out runs/glue --workers 6
 
 A model is a folder, from which the pre-trained variants start, or a preset, which is trained from nothing. Beside a
-folder, the variants without pre-training have its shape and its tokenizer, and weights drawn afresh. Each run is a
-process of its own, several at a time; a run that is finished is not repeated. Prints mean and spread over the seeds
-and writes a JSON line a run.
+folder, the variants without pre-training have its shape and its tokenizer, and weights drawn afresh. Several runs go
+on at a time, in processes that stay; a run that is finished is not repeated. Writes a JSON line a run, as they end,
+and prints mean and spread over the seeds.
+
+The recipes are for models as published. One pre-trained in a minute wants larger steps, fewer and of larger batches:
+
+    python benchmarks/glue.py /path/to/glue --encoder runs/bert runs/roformer --small --workers 10
 """
 
 import argparse
@@ -62,8 +66,28 @@ VARIANTS = {
 }
 
 
+SMALL: dict[str, dict[str, Any]] = {
+    "": {
+        "model.dropout": 0.1,
+        "model.attention_dropout": 0.1,
+        "train.learning_rate": 2e-4,
+        "train.validate_every": 10**6,
+        "train.checkpoint_every": 10**6,
+        "train.log_every": 100,
+    },
+    "sst2": {"classify.batch": 128, "train.steps": 1050},
+    "cola": {"train.steps": 1340},
+    "rte": {"train.steps": 624},
+    "stsb": {"train.steps": 1080},
+    "mrpc": {"train.steps": 726},
+}
+"""By task, and for all: 2, 5, 8, 6 and 6 epochs, one validation at their end, the same rate for every variant."""
+
+
 @dataclass(frozen=True)
 class Run:
+    model: str
+    """The name of its folder, or its preset."""
     task: str
     variant: str
     seed: int
@@ -74,25 +98,32 @@ class Run:
 
     @property
     def row(self) -> str:
-        return f"{self.variant} @ {self.rate:g}" if self.rate else self.variant
+        name = self.variant.replace(VARIANTS[self.variant].model, self.model, 1)
+        return f"{name} @ {self.rate:g}" if self.rate else name
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="the folder of GLUE: SST-2, CoLA, RTE, STS-B, MRPC")
     for model in dict.fromkeys(variant.model for variant in VARIANTS.values()):
-        parser.add_argument(f"--{model}", metavar="FOLDER|PRESET", help="a pre-trained model, or a shape alone")
+        parser.add_argument(
+            f"--{model}", nargs="+", default=[], metavar="FOLDER|PRESET", help="pre-trained models, or shapes alone"
+        )
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), help="default: all that the models allow")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--rates", nargs="+", type=float, default=[0.0], help="peak learning rates, a row each")
-    parser.add_argument("--set", dest="settings", nargs="+", default=[], metavar="KEY=VALUE", help="for every run")
+    parser.add_argument("--small", action="store_true", help="settings for models that learned for a minute")
+    parser.add_argument(
+        "--set", dest="settings", nargs="+", default=[], metavar="[TASK:]KEY=VALUE", help="for every run, or a task's"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/glue"))
     parser.add_argument("--workers", type=int, default=1, help="runs at a time")
     parser.add_argument("--keep", action="store_true", help="keep checkpoints and weights")
     add_output(parser)
     args = parser.parse_args()
 
+    args.out.mkdir(parents=True, exist_ok=True)
     models = {name: getattr(args, name) for name in dict.fromkeys(variant.model for variant in VARIANTS.values())}
     runs = list(planned(args, models))
     if not runs:
@@ -105,6 +136,7 @@ def main() -> None:
         for number, done in enumerate(as_completed(waiting), 1):
             try:
                 results.append(done.result())
+                write(results[-1:], args.json or args.out / "runs.jsonl")
             except Exception as error:  # the others go on; the log in its folder says more
                 failed.append(waiting[done].folder)
                 print(f"[{number}/{len(runs)}] {failed[-1]}: {type(error).__name__}: {error}", flush=True)
@@ -112,42 +144,58 @@ def main() -> None:
             print(f"[{number}/{len(runs)}] {json.dumps(results[-1])}", flush=True)
     print()
     show_table(results, args.tasks)
-    write(sorted(results, key=lambda row: (row["task"], row["row"], row["seed"])), args.json or args.out / "runs.jsonl")
     if failed:
         raise SystemExit(f"{len(failed)} of {len(runs)} runs failed: {', '.join(map(str, failed))}")
 
 
-def planned(args: argparse.Namespace, models: dict[str, str | None]) -> Iterator[Run]:
+def planned(args: argparse.Namespace, models: dict[str, list[str]]) -> Iterator[Run]:
     """Every run; seeds outermost, so that a table can be read before all of them are done."""
-    from headwise.config import override, parse_setting, read_recipe
+    from headwise.config import override, read_recipe
 
-    chosen = args.variants or [name for name, variant in VARIANTS.items() if possible(variant, models)]
-    everywhere = dict(parse_setting(setting) for setting in args.settings)
+    chosen = args.variants or [name for name, variant in VARIANTS.items() if any(possible(variant, models))]
+    for name in chosen:
+        if not any(possible(VARIANTS[name], models)):
+            raise SystemExit(f"the variant {name!r} needs --{VARIANTS[name].model} with a folder of a trained model")
     for seed in args.seeds:
         for name in chosen:
             variant = VARIANTS[name]
-            if not possible(variant, models):
-                raise SystemExit(f"the variant {name!r} needs --{variant.model} with a folder of a trained model")
-            source = start(variant, str(models[variant.model]), seed, args.out)
-            for task in args.tasks:
-                for rate in args.rates:
-                    folder = args.out / f"{task}-{name.replace(', ', '-').replace(' ', '-')}-{rate:g}-{seed}"
-                    settings = {
-                        "seed": seed,
-                        "out": str(folder),
-                        "data.folder": str(args.data),
-                        **source,
-                        **variant.settings,
-                        **everywhere,
-                        **({"train.learning_rate": rate} if rate else {}),
-                    }
-                    tables = override(read_recipe(RECIPES / f"{task}.toml"), settings)
-                    yield Run(task, name, seed, rate, folder, validated_in_time(tables))
+            for model in possible(variant, models):
+                source = start(variant, model, seed, args.out)
+                for task in args.tasks:
+                    own = task_settings(task, args.small, args.settings)
+                    for rate in args.rates:
+                        run = Run(Path(model).name, task, name, seed, rate, Path(), {})
+                        folder = args.out / f"{task}-{run.row.replace(', ', '-').replace(' ', '-')}-{seed}"
+                        settings = {
+                            "seed": seed,
+                            "out": str(folder),
+                            "data.folder": str(args.data),
+                            **source,
+                            **variant.settings,
+                            **own,
+                            **({"train.learning_rate": rate} if rate else {}),
+                        }
+                        tables = override(read_recipe(RECIPES / f"{task}.toml"), settings)
+                        yield dataclasses.replace(run, folder=folder, tables=validated_in_time(tables))
 
 
-def possible(variant: Variant, models: dict[str, str | None]) -> bool:
-    model = models[variant.model]
-    return model is not None and (not variant.trained or Path(model).is_dir())
+def task_settings(task: str, small: bool, settings: Sequence[str]) -> dict[str, Any]:
+    """What is set for all tasks, then what is set for this one."""
+    from headwise.config import parse_setting
+
+    chosen = {**SMALL[""], **SMALL[task]} if small else {}
+    for setting in settings:
+        before, colon, after = setting.partition(":")
+        if not colon or before not in TASKS:
+            chosen |= [parse_setting(setting)]
+        elif before == task:
+            chosen |= [parse_setting(after)]
+    return chosen
+
+
+def possible(variant: Variant, models: dict[str, list[str]]) -> list[str]:
+    """The models that it can start from."""
+    return [model for model in models[variant.model] if not variant.trained or Path(model).is_dir()]
 
 
 def start(variant: Variant, model: str, seed: int, out: Path) -> dict[str, Any]:
@@ -208,6 +256,7 @@ def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
     (scores,) = json.loads((run.folder / SCORES).read_text(encoding="utf-8")).values()
     row = {
         "benchmark": "glue",
+        "model": run.model,
         "task": run.task,
         "row": run.row,
         "variant": run.variant,

@@ -105,9 +105,9 @@ DECODER_VARIANTS = _decoder_variants()
 """Decoders alone: these can have parallel layers."""
 
 
-def random_model(config: ModelConfig) -> Any:
+def random_model(config: ModelConfig, vocabulary: int = VOCABULARY, pad: int = PAD) -> Any:
     """Drawn weights everywhere, biases and gains included: zeros would hide mistakes."""
-    model = build(config, VOCABULARY, PAD)
+    model = build(config, vocabulary, pad)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:

@@ -23,10 +23,11 @@ from headwise.config import (
 )
 from headwise.data.batches import Position
 from headwise.errors import ConfigError
-from headwise.models.build import build
+from headwise.models.build import FAMILIES, build
 from headwise.models.folder import Task
-from headwise.presets import DEFAULT, PRESETS, preset_config, resolve
+from headwise.presets import DEFAULT, DEFAULTS, PRESETS, preset_config, resolve
 from headwise.train.checkpoint import Progress
+from headwise.train.run import JOBS
 
 CONFIGS = [kind for kind in vars(module).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
 
@@ -88,7 +89,7 @@ def test_every_config_is_frozen(kind: type) -> None:
         ({"modle": {}}, r"unknown key modle; did you mean model\?"),
         ({"data": {"clean": {"max_word": 3}}}, r"data\.clean\.max_word; did you mean data\.clean\.max_words\?"),
         ({"data": {"train": [{}, {"pair": "x"}]}}, r"data\.train\[1\]\.pair; did you mean data\.train\[1\]\.pairs\?"),
-        ({"xyzzy": 1}, r"unknown key xyzzy; there are: seed, out, model, text, data, train"),
+        ({"xyzzy": 1}, r"unknown key xyzzy; there are: task, seed, out, init, model, text, data, .*, train"),
     ],
 )
 def test_an_unknown_key_is_refused_with_the_nearest(tables: dict[str, Any], message: str) -> None:
@@ -113,8 +114,8 @@ def test_an_unknown_key_is_refused_with_the_nearest(tables: dict[str, Any], mess
         ({"data": {"clean": "much"}}, r"data\.clean must be a table"),
         ({"data": {"train": ["a.tsv"]}}, r"data\.train\[0\] must be a table"),
         ({"data": {"train": [{"pairs": ["a", 2]}]}}, r"data\.train\[0\]\.pairs\[1\] must be a string, not 2"),
-        ({"model": {"tie": "some"}}, r"model\.tie must be one of all, decoder, none, not 'some'"),
-        ({"train": {"select_by": "luck"}}, r"train\.select_by must be one of loss, bleu"),
+        ({"model": {"tie": "some"}}, r"model\.tie must be one of all, decoder, embeddings, none, not 'some'"),
+        ({"train": {"select_by": 3}}, r"train\.select_by must be a string"),
         ({"train": {"precision": 16}}, r"train\.precision must be one of auto, float32, bfloat16"),
         ({"text": {"tags": []}}, r"text\.tags must be one of"),
         ({"model": {"preset": "huge"}}, r"unknown preset 'huge'; there are: tiny, small, base, big, deep"),
@@ -223,8 +224,16 @@ def test_every_preset_can_be_built(name: str) -> None:
 
     with torch.device("meta"):
         model = build(preset_config(name), 1000, 0)
-    assert len(model.encoder.layers) == PRESETS[name]["encoder_layers"]
-    assert len(model.decoder.layers) == PRESETS[name]["decoder_layers"]
+    stacks = {stack: len(getattr(model, stack).layers) for stack in ("encoder", "decoder") if hasattr(model, stack)}
+    assert stacks == {stack: PRESETS[name][f"{stack}_layers"] for stack in stacks}
+    assert stacks
+
+
+def test_there_are_presets_of_every_family_and_for_every_task() -> None:
+    assert {preset_config(name).family for name in PRESETS} == set(FAMILIES)
+    assert DEFAULTS.keys() == JOBS.keys()
+    for task, name in DEFAULTS.items():
+        assert resolve({"task": task}).model == preset_config(name)
 
 
 def test_without_a_preset_the_default_one_is_used() -> None:

@@ -101,7 +101,7 @@ def watching(model: EncoderDecoder) -> Iterator[dict[str, Seen]]:
 
 def take(folder: Path) -> Pass:
     translator = Translator(folder, "cpu")
-    config, tokenizer = translator.loaded.config, translator.tokenizer
+    config, tokenizer = translator.config, translator.tokenizer
     if (config.positions, config.norm, config.norm_order, config.tie) != ("sinusoidal", "layer", "pre", "all"):
         sys.exit(f"{folder}: the tour tells of the kind of model that scripts/demo makes; this one is built otherwise")
     source = translator.source_ids(SENTENCE)

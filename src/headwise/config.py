@@ -125,6 +125,8 @@ class ModelConfig:
     pooling: Literal["first", "last", "mean"] = "first"
     image_size: int = 224
     patch_size: int = 16
+    patches: str = "linear"
+    """How patches become vectors: linear, or convolutional (the hybrid of the ViT paper)."""
     channels: int = 3
     dropout: float = 0.1
     """On the embeddings and on each sublayer's output, where the paper has it."""
@@ -214,11 +216,11 @@ class DataConfig:
 class TrainConfig:
     steps: int = 10_000
     batch_tokens: int = 4096
-    """Padded tokens of the longer side in one batch."""
+    """Padded tokens of the longer side in one batch; pictures, where those are the data."""
     accumulate: int = 1
     """Batches whose gradients make one step."""
     learning_rate: float = 0.0
-    """Peak. 0: the paper's, (width * 4000)^-0.5."""
+    """Peak. 0: the paper's, (width * 4000)^-0.5; with `init`, 5e-5."""
     schedule: str = "inverse_sqrt"
     warmup: int = 0
     """Steps. 0: the paper's 4000, or a tenth of all steps if that is less."""
@@ -306,7 +308,7 @@ class ImageConfig:
     """Probability that a rectangle is erased."""
     mixup: float = 0.0
     cutmix: float = 0.0
-    """Alpha of the Beta distribution that mixes two pictures; with both, each batch takes one of them."""
+    """Alpha of the Beta distribution that mixes two pictures; with both, each picture takes one of them."""
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,24 @@ def describe_folder(folder: Path) -> dict[str, Any]:
     if (folder / SCORES).exists():
         try:
             for name, table in read_json(folder / SCORES).items():
-                facts[name] = ", ".join(f"{metric} {value}" for metric, value in table.items())
+                facts[name] = _shown(table)
         except (AttributeError, TypeError, ValueError) as error:
             raise CheckpointError(f"{folder / SCORES}: damaged: {error}") from None
     return facts
+
+
+_NAMES = {"bleu": "BLEU", "chrf": "chrF"}
+
+
+def _shown(scores: dict[str, Any]) -> str:
+    """The figures first, then on how much they were measured; neither signatures nor what was not measured."""
+    figures = [
+        f"{_NAMES.get(name, name.replace('_', ' '))} {value:.{2 if abs(value) >= 10 else 4}f}"
+        for name, value in scores.items()
+        if isinstance(value, float)
+    ]
+    counts = [f"{value:,} {name}" for name, value in scores.items() if isinstance(value, int)]
+    return ", ".join(figures + counts)
 
 
 def describe_installation() -> dict[str, Any]:

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwise.decode.batching import BATCH_TOKENS
 from headwise.decode.hypothesis import length_penalty
 from headwise.decode.sampling import SamplingOptions
-from headwise.decode.batching import BATCH_TOKENS
 from headwise.decode.translator import TranslateOptions, Translation, Translator
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder import LoadedModel

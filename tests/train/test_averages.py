@@ -117,6 +117,6 @@ def test_a_moving_average_begins_with_the_weights_and_is_not_them() -> None:
         for parameter in model.parameters():
             parameter.add_(1)
     assert all(torch.equal(average.weights[name], tensor) for name, tensor in first.items())
-    average.update(model, step=1000)
+    average.update(model, 1000, torch.tensor(True))
     for name, tensor in first.items():
         torch.testing.assert_close(average.weights[name], tensor + 0.5)

@@ -48,7 +48,7 @@ def trained(steps: int = 2) -> tuple[torch.nn.Module, torch.optim.Optimizer, Mov
         torch.autograd.backward(teacher_forcing(0.1)(model, batch).loss)
         optimiser.step()
         optimiser.zero_grad()
-        average.update(model, step)
+        average.update(model, step, torch.tensor(True))
     return model, optimiser, average
 
 

@@ -39,8 +39,7 @@ def decode_files(
 
     They are decoded into a file in `cache`, which the next run with the same pictures finds.
     """
-    if channels not in _MODES:
-        raise DataError(f"pictures have 1 or 3 channels; model.channels is {channels}")
+    mode = _mode(channels)
     stamps = [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
     path = cache / f"images-{fingerprint({'files': stamps, 'size': size, 'channels': channels})}.npy"
     if not path.exists():
@@ -48,7 +47,7 @@ def decode_files(
         unfinished = path.with_suffix(".unfinished")
         array = np.lib.format.open_memmap(unfinished, "w+", np.uint8, (len(files), channels, size, size))
         progress = Progress(say)
-        for number, pixels in enumerate(_decoded(files, size, _MODES[channels])):
+        for number, pixels in enumerate(_decoded(files, size, mode)):
             array[number] = pixels
             progress.tick(f"reading images: {number + 1:,} of {len(files):,}")
         array.flush()
@@ -60,7 +59,8 @@ def decode_files(
 
 def read_pictures(files: Sequence[str], size: int, channels: int) -> NDArray[np.uint8]:
     """A few pictures as [N, channels, size, size], in memory."""
-    return np.stack([decode_file(Path(file), size, _MODES[channels]) for file in files])
+    mode = _mode(channels)
+    return np.stack([decode_file(Path(file), size, mode) for file in files])
 
 
 def decode_file(path: Path, size: int, mode: str) -> NDArray[np.uint8]:
@@ -76,6 +76,12 @@ def decode_file(path: Path, size: int, mode: str) -> NDArray[np.uint8]:
         raise DataError(f"{path}: cannot be read as an image: {error}") from None
     pixels = np.asarray(fitted, np.uint8)
     return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+
+
+def _mode(channels: int) -> str:
+    if channels not in _MODES:
+        raise DataError(f"pictures have 1 or 3 channels; model.channels is {channels}")
+    return _MODES[channels]
 
 
 def _decoded(files: Sequence[Path], size: int, mode: str, ahead: int = 512) -> Iterator[NDArray[np.uint8]]:

@@ -33,9 +33,7 @@ class Filler:
         self.served: Served[MaskedLM] = serve(model, device, MaskedLM, "fills in blanks")
         self.tokenizer = self.served.tokenizer
         if self.served.model.head is None or self.tokenizer.mask is None:
-            raise CheckpointError(
-                "this model represents texts but does not fill in blanks: use `headwise embed`"
-            )
+            raise CheckpointError("this model represents texts but does not fill in blanks: use `headwise embed`")
         self.mask: int = self.tokenizer.mask
         self.mask_text = self.tokenizer.pieces([self.mask])[0]
 

@@ -1,8 +1,9 @@
 """A decoder alone at work: it continues texts, token by token with its key/value cache."""
 
 import dataclasses
+import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.models.causal_lm import CausalLM
 from headwise.models.folder import LoadedModel
 from headwise.nn.cache import LayerCache
+from headwise.nn.recurrent import RecurrentStack
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class PromptState(NamedTuple):
     """What the decoder knows of the rows of a search."""
 
     cache: tuple[LayerCache, ...]
-    mask: Tensor  # [R, S], which of the positions so far are real
+    mask: Tensor | None  # [R, S], which of the positions so far are real; None: all
     position: Tensor  # [R], of the next token
     first: Tensor | None
     """[R]: the prompts' last tokens, before the first step; a search has nothing else to start from."""
@@ -74,17 +76,18 @@ class PromptStepper:
     def __init__(self, model: CausalLM) -> None:
         self.model = model
 
-    def start(self, prompts: Tensor, mask: Tensor) -> PromptState:
+    def start(self, prompts: Tensor, real: Tensor) -> PromptState:
         """The state before the first token after prompts [N, S] that are padded at their start."""
-        positions = (mask.long().cumsum(1) - 1).clamp(min=0)
+        positions = (real.long().cumsum(1) - 1).clamp(min=0)
+        mask = None if bool(real.all()) else real[:, :-1]
         cache: tuple[LayerCache, ...] = ()
         if prompts.size(1) > 1:
-            cache = self.model.decode(prompts[:, :-1], (), mask[:, :-1], positions[:, :-1]).cache
-        return PromptState(cache, mask[:, :-1], positions[:, -1], prompts[:, -1])
+            cache = self.model.decode(prompts[:, :-1], (), mask, positions[:, :-1]).cache
+        return PromptState(cache, mask, positions[:, -1], prompts[:, -1])
 
     def step(self, tokens: Tensor, state: PromptState) -> tuple[Tensor, None, PromptState]:
         tokens = tokens if state.first is None else state.first
-        mask = torch.cat((state.mask, state.mask.new_ones(len(tokens), 1)), 1)
+        mask = state.mask if state.mask is None else torch.cat((state.mask, state.mask.new_ones(len(tokens), 1)), 1)
         output = self.model.decode(tokens[:, None], state.cache, mask, state.position[:, None])
         logits = self.model.output_projection(output.hidden[:, 0])
         return logits.float().log_softmax(-1), None, PromptState(output.cache, mask, state.position + 1, None)
@@ -92,7 +95,7 @@ class PromptStepper:
     def select(self, state: PromptState, rows: Tensor) -> PromptState:
         return PromptState(
             tuple(layer.select(rows) for layer in state.cache),
-            state.mask[rows],
+            None if state.mask is None else state.mask[rows],
             state.position[rows],
             None if state.first is None else state.first[rows],
         )
@@ -127,12 +130,20 @@ class Generator:
             raise ConfigError("only one text without a beam can be watched while it is written")
         done: dict[int, list[Hypothesis]] = {}
         width = max(options.beam, options.nbest)
-        order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
         generator = torch.Generator().manual_seed(options.seed)
-        for batch in by_budget(order, [(len(row) + options.max_tokens) * width for row in rows]):
-            found = self._search([rows[i] for i in batch], options, generator, watch)
-            done.update(zip(batch, found, strict=True))
+        sizes = [(len(row) + options.max_tokens) * width for row in rows]
+        for alike in self._alike(rows):
+            for batch in by_budget(alike, sizes):
+                found = self._search([rows[i] for i in batch], options, generator, watch)
+                done.update(zip(batch, found, strict=True))
         return [self._generation(prompt, done[i]) for i, prompt in enumerate(prompts)]
+
+    def _alike(self, rows: list[list[int]]) -> Iterator[list[int]]:
+        """The rows, longest first, in groups that may be padded to one length: an LSTM would read the padding."""
+        order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
+        recurrent = isinstance(self.served.model.decoder, RecurrentStack)
+        for _, group in itertools.groupby(order, key=lambda i: len(rows[i]) if recurrent else 0):
+            yield list(group)
 
     def prompt_ids(self, prompt: str) -> list[int]:
         """What the model sees of a prompt: the beginning that it was trained with, no end."""
@@ -153,8 +164,7 @@ class Generator:
         prompts = padded(rows, tokenizer.pad, device, at_start=True)
         lengths = torch.tensor([len(row) for row in rows], device=device)
         places = torch.arange(prompts.size(1), device=device)
-        mask = places >= prompts.size(1) - lengths[:, None]
-        state = self._stepper.start(prompts, mask)
+        state = self._stepper.start(prompts, places >= prompts.size(1) - lengths[:, None])
         limits = torch.tensor([min(options.max_tokens, self._positions - len(row)) for row in rows], device=device)
         forbidden = tuple(i for i in tokenizer.specials if i not in (tokenizer.eos, tokenizer.unk))
         search = SearchOptions(

@@ -236,14 +236,13 @@ class Translator:
     def _align(self, sources: list[list[int]], found: list[list[Hypothesis]], sos: int) -> list[list[Alignment]]:
         """Word alignments by one more pass over the finished translations, which shows the attention.
 
-        The last but one decoder layer: the last one already looks ahead to the word it has to write next.
+        The last but one layer that attends: the last one already looks ahead to the word it has to write next.
         """
-        layer = max(0, len(self.model.decoder.layers) - 2)
         rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
         targets = [[sos, *h.tokens] for hypotheses in found for h in hypotheses]
         encoded = self.model.encode(self._pad(sources)).select(torch.tensor(rows, device=self.device))
-        output = self.model.decode(self._pad(targets), encoded, capture=True)
-        attention = output.cross_weights[layer].mean(1)  # [rows, T, S]
+        cross_weights = self.model.decode(self._pad(targets), encoded, capture=True).cross_weights
+        attention = cross_weights[max(0, len(cross_weights) - 2)].mean(1)  # [rows, T, S]
         alignments = iter(
             # Row t is the attention that led to token t: the query there is the token before it.
             align(weights, self.tokenizer.word_ids(sources[row]), self.tokenizer.word_ids(target[1:]))

@@ -9,7 +9,7 @@ from torch import nn
 from headwise.config import ModelConfig
 from headwise.errors import ConfigError
 from headwise.nn.attention import MultiHeadAttention
-from headwise.nn.embedding import TokenEmbedding
+from headwise.nn.embedding import PATCH_EMBEDDINGS, TokenEmbedding
 from headwise.nn.feed_forward import ACTIVATIONS, FEED_FORWARDS, FeedForward, GatedFeedForward
 from headwise.nn.init import INITS
 from headwise.nn.masks import EVERYTHING, Causal, Pattern, SlidingWindow
@@ -180,6 +180,7 @@ def check_shape(config: ModelConfig) -> None:
         "init": INITS,
         "pooler": ("", *POOLERS),
         "stack": STACKS,
+        "patches": PATCH_EMBEDDINGS,
     }
     for key, table in tables.items():
         if getattr(config, key) not in table:

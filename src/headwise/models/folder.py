@@ -111,9 +111,9 @@ def convert(source: Path, target: Path, to: str, model_type: str = "") -> Descri
         model_type or description.task.published,
         description.task.labels,
     )
-    write_folder(target, config, tensors, generation_config=_generation(description))
     if description.tokenizer is not None:
-        description.tokenizer.save_published(target)
+        description.tokenizer.save_published(target)  # first: a kind without a published form is refused
+    write_folder(target, config, tensors, generation_config=_generation(description))
     return description
 
 

@@ -10,7 +10,7 @@ from headwise.errors import ConfigError
 from headwise.models import blocks
 from headwise.models.encoder_decoder import Encoded
 from headwise.nn.dropout import Dropout
-from headwise.nn.embedding import PatchEmbedding
+from headwise.nn.embedding import PATCH_EMBEDDINGS, ConvolutionalEmbedding, PatchEmbedding
 from headwise.nn.init import initialise
 from headwise.nn.pooling import POOLERS, Pooler
 from headwise.nn.positions import PositionEncoding
@@ -23,7 +23,7 @@ class VisionTransformer(nn.Module):
 
     def __init__(
         self,
-        embedding: PatchEmbedding,
+        embedding: PatchEmbedding | ConvolutionalEmbedding,
         positions: PositionEncoding,
         encoder: Stack | RecurrentStack,
         pooler: Pooler | None,
@@ -66,10 +66,14 @@ def build_vision(config: ModelConfig, vocabulary: int, pad: int) -> VisionTransf
             f"pictures of {config.image_size} pixels cannot be cut into patches of {config.patch_size}: "
             "model.image_size must be a multiple of model.patch_size"
         )
+    if config.patches == "convolutional" and config.patch_size not in (2, 4, 8, 16, 32):
+        raise ConfigError(
+            f"convolutional patches halve the picture: model.patch_size {config.patch_size} is no power of 2"
+        )
     patches = (config.image_size // config.patch_size) ** 2
     seen = dataclasses.replace(config, max_positions=1 + patches)  # one a patch, and one for the whole
     model = VisionTransformer(
-        embedding=PatchEmbedding(config.channels, config.patch_size, config.width),
+        embedding=PATCH_EMBEDDINGS[config.patches](config.channels, config.patch_size, config.width),
         positions=blocks.positions(seen, config.width, causal=False),
         encoder=blocks.stack(config, config.encoder_layers, causal=False),
         pooler=Pooler(config.width, POOLERS[config.pooler]) if config.pooler else None,

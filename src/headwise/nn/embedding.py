@@ -1,5 +1,7 @@
 """From ids or pictures to vectors, and from vectors back to scores over the vocabulary."""
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -40,6 +42,38 @@ class PatchEmbedding(nn.Module):
         patches = images.reshape(B, C, height // P, P, width // P, P).permute(0, 2, 4, 1, 3, 5)
         patches = patches.reshape(B, -1, C * P * P)  # as F.unfold, which on a GPU goes through images one by one
         return torch.cat((self.first.expand(len(images), 1, -1), self.projection(patches)), 1)
+
+
+class ConvolutionalEmbedding(nn.Module):
+    """The same from the features of a small convolutional network: the hybrid of the ViT paper.
+
+    Each stage of 3 x 3 convolution and pooling halves the picture, until a P x P patch is one place. Neighbouring
+    places share pixels, which a Transformer would have to learn from far more pictures.
+    """
+
+    def __init__(self, channels: int, patch: int, width: int) -> None:
+        super().__init__()
+        stages = patch.bit_length() - 1
+        if patch != 2**stages or not stages:
+            raise ValueError(f"each stage halves a picture: the patch must be a power of 2 from 2 on, not {patch}")
+        widths = [channels, *(max(1, width // 4) for _ in range(stages - 1)), width]
+        self.stages = nn.ModuleList(
+            nn.Conv2d(narrow, wide, 3, padding=1, bias=False)
+            for narrow, wide in pairwise(widths)
+        )
+        self.first = nn.Parameter(torch.empty(1, width))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """[B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
+        for stage in self.stages:
+            images = F.max_pool2d(F.relu(stage(images)), 3, stride=2, padding=1)
+        return torch.cat((self.first.expand(len(images), 1, -1), images.flatten(2).transpose(1, 2)), 1)
+
+
+PATCH_EMBEDDINGS: dict[str, type[PatchEmbedding] | type[ConvolutionalEmbedding]] = {
+    "linear": PatchEmbedding,
+    "convolutional": ConvolutionalEmbedding,
+}
 
 
 class OutputProjection(nn.Module):

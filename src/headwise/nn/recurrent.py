@@ -47,9 +47,13 @@ class RecurrentStack(nn.Module):
     def forward(self, x: Tensor, context: Context, cache: Sequence[LayerCache] = ()) -> StackOutput:
         """x [B, T, D] -> hidden states, the state of a next step, and the attention to the memory if captured."""
         caches: list[LayerCache] = []
-        for number, layer in enumerate(self.layers):
+        for number, module in enumerate(self.layers):
+            layer = cast(nn.LSTM, module)
             past = cache[number].past if cache else None
-            x, state = self._run(cast(nn.LSTM, layer), self.dropout(x) if number else x, context, past)
+            x = self.dropout(x) if number else x
+            # Autocast makes an LSTM float16 on a GPU whatever it is asked for, and the gradients vanish in it.
+            with torch.autocast(x.device.type, enabled=False):
+                x, state = self._run(layer, x.to(layer.weight_ih_l0.dtype), context, past)
             caches.append(LayerCache(state))
         x = self.dropout(x)
         cross_weights: tuple[Tensor, ...] = ()

@@ -1,7 +1,8 @@
 """Byte-level BPE as in GPT-2: merges of bytes within words, so that any text is spelt, and given back as it was."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import tokenizers
@@ -12,6 +13,10 @@ from headwise.text.library import DESCRIPTION, OwnLibrary
 from headwise.text.parts import Parts
 from headwise.text.specials import EOS, SOS, Specials, own_specials, special_names
 from headwise.text.spelling import LETTERS
+
+
+LONGEST = 500
+"""Characters; what has no space for longer is trained on in parts: the library's time is quadratic in a word."""
 
 
 class ByteBpe(OwnLibrary):
@@ -44,12 +49,21 @@ class ByteBpe(OwnLibrary):
         trainer = trainers.BpeTrainer(
             vocab_size=room, initial_alphabet=alphabet, show_progress=False, max_token_length=64
         )
-        learner.train_from_iterator(sentences, trainer)
+        learner.train_from_iterator((part for sentence in sentences for part in _parts(sentence)), trainer)
         learnt = json.loads(learner.to_str())["model"]
         pieces = sorted(learnt["vocab"], key=learnt["vocab"].__getitem__)
         ids = {piece: i for i, piece in enumerate((*names, *pieces))}
         merges = [tuple(merge) if isinstance(merge, list) else tuple(merge.split(" ")) for merge in learnt["merges"]]
         return cls(Parts(languages, files={DESCRIPTION: _assemble(ids, merges, names)}))
+
+
+def _parts(sentence: str) -> Iterator[str]:
+    """The sentence, nearly always as it is."""
+    start = 0
+    for word in re.finditer(rf"\S{{{LONGEST}}}", sentence):
+        yield sentence[start : word.end()]
+        start = word.end()
+    yield sentence[start:]
 
 
 def _assemble(ids: dict[str, int], merges: list[tuple[str, ...]], names: Sequence[str]) -> bytes:

@@ -34,11 +34,16 @@ class MovingAverage:
         self.weights: Weights = {name: tensor.detach().clone() for name, tensor in weights_of(model).items()}
 
     @torch.no_grad()
-    def update(self, model: nn.Module, step: int) -> None:
-        """Fold in the weights after `step`; young averages forget faster, so that the start does not linger."""
+    def update(self, model: nn.Module, step: int, finite: Tensor) -> None:
+        """Fold in the weights after `step`; young averages forget faster, so that the start does not linger.
+
+        A step that was not `finite` was thrown away and does not count; nobody waits for the device to know it.
+        """
         decay = min(self.decay, (1 + step) / (10 + step))
-        own = weights_of(model)
-        torch._foreach_lerp_(list(self.weights.values()), [own[name] for name in self.weights], 1 - decay)
+        own, average = weights_of(model), list(self.weights.values())
+        changes = torch._foreach_sub([own[name] for name in self.weights], average)
+        torch._foreach_mul_(changes, (1 - decay) * finite)
+        torch._foreach_add_(average, changes)
 
 
 @contextlib.contextmanager

@@ -94,8 +94,7 @@ def fit(
         reporter.note(f"{progress.step:,} steps are done already: raise train.steps to train on")
     batches = prefetch(stream.batches(progress.position))
     keep = max(config.keep, config.average)
-    # A moving average must know at once whether the weights have moved.
-    look_every = LOOK_EVERY if device.type == "cuda" and average is None else 1
+    look_every = LOOK_EVERY if device.type == "cuda" else 1
 
     if config.compile:
         compile_layers(model)
@@ -123,8 +122,11 @@ def fit(
             rate = learning_rate(step, config, recipe.model)
             for group in optimiser.param_groups:
                 group["lr"] = rate * group["scale"]
-            update(optimiser, torch.isfinite(loss + norm))
+            finite = torch.isfinite(loss + norm)
+            update(optimiser, finite)
             backward.forget(optimiser)
+            if average is not None:
+                average.update(model, step, finite)
             unseen.append(Step(step, micro_batches, count, torch.stack([loss, nll, norm])))
             progress = dataclasses.replace(progress, step=step, position=position)
 
@@ -133,12 +135,9 @@ def fit(
             stopping = bool(stop)  # asked once: what comes after this is the affair of the next step
             saving = step % config.checkpoint_every == 0 or step == config.steps or stopping
             if len(unseen) >= look_every or logging or validating or saving:
-                thrown_away = progress.nonfinite
                 progress = seen(progress, unseen, stream, reporter)
                 progress = dataclasses.replace(progress, seconds=time.perf_counter() - clock)
                 unseen.clear()
-                if average is not None and progress.nonfinite == thrown_away:
-                    average.update(model, step)
                 if progress.nonfinite_row >= config.max_nonfinite:
                     raise TrainingError(
                         f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "

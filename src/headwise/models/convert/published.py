@@ -133,9 +133,9 @@ def _unexpressed(config: ModelConfig, family: Family) -> list[str]:
 
 
 UNUSED: dict[str, set[str]] = {
-    "encoder_decoder": {"image_size", "patch_size", "channels", "language_head", "pooler"},
-    "causal_lm": {"image_size", "patch_size", "channels", "encoder_layers", "language_head"},
-    "masked_lm": {"image_size", "patch_size", "channels", "decoder_layers"},
+    "encoder_decoder": {"image_size", "patch_size", "patches", "channels", "language_head", "pooler"},
+    "causal_lm": {"image_size", "patch_size", "patches", "channels", "encoder_layers", "language_head"},
+    "masked_lm": {"image_size", "patch_size", "patches", "channels", "decoder_layers"},
     "vision": {"decoder_layers", "max_positions", "tie", "language_head", "embedding_scale"},
 }
 """Fields that a family does not look at."""

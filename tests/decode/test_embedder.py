@@ -1,0 +1,77 @@
+"""Texts as vectors: the pooling by hand, and padding that changes nothing."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from headwise.decode.embedder import Embedder
+from headwise.errors import ConfigError
+from headwise.models.folder import LoadedModel
+from headwise.nn.pooling import POOLINGS
+from tests.kinds import BERT, GPT, classifier, encoder, language_model
+from tests.taught import taught
+
+TEXTS = ["A dog", "My sister finds a small fish.", "", "The cat"]
+MODELS: dict[str, Callable[[], LoadedModel]] = {
+    "encoder": encoder,
+    "encoder without a head": lambda: encoder(head=False),
+    "decoder": language_model,
+    "translator": lambda: taught(steps=0),
+    "classifier": classifier,
+    "classifier of a decoder": lambda: classifier(GPT),
+}
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+@torch.inference_mode()
+def hidden(loaded: LoadedModel, text: str) -> Tensor:
+    """[T, D] of one text alone."""
+    assert loaded.tokenizer is not None
+    ids = torch.tensor([loaded.tokenizer.frame(loaded.tokenizer.encode(text))[0]])
+    body = getattr(loaded.model, "body", loaded.model)
+    return body.decode(ids).hidden[0] if loaded.config.family == "causal_lm" else body.encode(ids).memory[0]  # type: ignore[no-any-return]
+
+
+BY_HAND: dict[str, Callable[[Tensor], Tensor]] = {
+    "mean": lambda each: each.mean(0),
+    "first": lambda each: each[0],
+    "last": lambda each: each[-1],
+}
+
+
+@every_model
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_it_is_the_pooling_of_each_text_alone(model: Callable[[], LoadedModel], pooling: str) -> None:
+    loaded = model()
+    vectors = Embedder(loaded, "cpu").embed(TEXTS, pooling, normalise=False)
+    expected = torch.stack([BY_HAND[pooling](hidden(loaded, text)) for text in TEXTS])
+    torch.testing.assert_close(vectors, expected, atol=1e-5, rtol=1e-5)
+
+
+@every_model
+def test_vectors_have_length_one_unless_they_are_raw(model: Callable[[], LoadedModel]) -> None:
+    embedder = Embedder(model(), "cpu")
+    raw, unit = embedder.embed(TEXTS, normalise=False), embedder.embed(TEXTS)
+    torch.testing.assert_close(unit.norm(dim=1), torch.ones(len(TEXTS)))
+    torch.testing.assert_close(unit, raw / raw.norm(dim=1, keepdim=True))
+    torch.testing.assert_close(embedder.embed(TEXTS[1])[0], unit[1], atol=1e-5, rtol=1e-5)
+
+
+def test_a_text_counts_up_to_the_limit_of_its_model() -> None:
+    embedder = Embedder(encoder(), "cpu")
+    words = embedder.tokenizer
+    ids = words.encode("fish " * 100)
+    with torch.inference_mode():
+        framed = torch.tensor([words.frame(ids[: BERT.max_positions - 2])[0]])
+        expected = encoder().model.encode(framed).memory[0].mean(0)
+    assert framed.size(1) == BERT.max_positions
+    torch.testing.assert_close(embedder.embed("fish " * 100, normalise=False)[0], expected, atol=1e-5, rtol=1e-5)
+
+
+def test_nothing_and_an_unknown_pooling() -> None:
+    embedder = Embedder(encoder(), "cpu")
+    assert embedder.embed([]).shape == (0, embedder.width)
+    with pytest.raises(ConfigError, match="there are: first, last, mean"):
+        embedder.embed("a", pooling="max")

@@ -1,0 +1,109 @@
+"""A very small model of every kind, with a tokenizer where it has one. Made once: do not change them."""
+
+import dataclasses
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch.nn.functional import cross_entropy
+
+from headwise.config import ModelConfig, TextConfig
+from headwise.models.folder import LoadedModel, Task
+from headwise.text import train_tokenizer
+from headwise.text.tokenizer import Tokenizer
+from tests.shapes import PAD, random_model, small
+from tests.taught import SOURCES
+
+LABELS = ("bad", "good", "neither")
+
+
+@cache
+def tokenizer(kind: str = "byte_bpe", mask: bool = False) -> Tokenizer:
+    return train_tokenizer(TextConfig(kind=kind, vocabulary=350), SOURCES, [], mask=mask)
+
+
+def loaded(config: ModelConfig, task: Task, words: Tokenizer | None) -> LoadedModel:
+    """With drawn weights, the same each time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        model = random_model(config, words.size if words else 0, words.pad if words else PAD)
+    return LoadedModel(model, words, config, task)
+
+
+GPT = small(family="causal_lm", norm_order="pre", positions="learned", max_positions=48, embedding_scale=False)
+LLAMA = small(
+    family="causal_lm",
+    norm_order="pre",
+    norm="rms",
+    positions="rotary",
+    feed_forward="gated",
+    activation="silu",
+    key_value_heads=2,
+    bias=False,
+    embedding_scale=False,
+)
+BERT = small(
+    family="masked_lm",
+    positions="learned",
+    max_positions=24,
+    activation="gelu",
+    norm_epsilon=1e-12,
+    embedding_scale=False,
+    embedding_norm=True,
+    segments=2,
+    output_bias=True,
+    pooler="tanh",
+)
+VIT = small(
+    family="vision", image_size=8, patch_size=4, norm_order="pre", positions="learned", activation="gelu", classes=3
+)
+LSTM_LM = small(family="causal_lm", stack="lstm", positions="none", heads=1, decoder_layers=2)
+
+
+@cache
+def language_model(config: ModelConfig = GPT) -> LoadedModel:
+    return loaded(config, Task(kind="causal_lm"), tokenizer())
+
+
+@cache
+def remembering() -> LoadedModel:
+    """A language model that has learned a handful of sentences by heart: what it writes ends."""
+    found = language_model(dataclasses.replace(LLAMA, width=32, hidden=64, key_value_heads=0, decoder_layers=2))
+    words = tokenizer()
+    rows = [words.frame(words.encode(text))[0] for text in SOURCES]
+    tokens = torch.tensor([row + [words.pad] * (max(map(len, rows)) - len(row)) for row in rows])
+    optimiser = torch.optim.Adam(found.model.parameters(), lr=0.01)
+    for _ in range(60):
+        logits = found.model(tokens[:, :-1])
+        loss = cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), ignore_index=words.pad)
+        optimiser.zero_grad()
+        torch.autograd.backward(loss)
+        optimiser.step()
+    return found
+
+
+@cache
+def encoder(head: bool = True) -> LoadedModel:
+    config = dataclasses.replace(BERT, language_head=head)
+    return loaded(config, Task(kind="masked_lm" if head else "embed"), tokenizer("wordpiece", mask=True))
+
+
+@cache
+def classifier(body: ModelConfig = BERT, regression: bool = False) -> LoadedModel:
+    config = dataclasses.replace(body, classes=1 if regression else len(LABELS))
+    task = Task(kind="classify", labels=() if regression else LABELS, regression=regression)
+    return loaded(config, task, tokenizer("wordpiece", mask=True))
+
+
+@cache
+def seer() -> LoadedModel:
+    """It classifies pictures."""
+    task = Task(kind="images", labels=LABELS, image_mean=(0.2, 0.4, 0.6), image_std=(0.5, 0.25, 0.3))
+    return loaded(VIT, task, None)
+
+
+def picture(path: Path, colour: tuple[int, int, int]) -> str:
+    from PIL import Image
+
+    Image.new("RGB", (8, 8), colour).save(path)
+    return str(path)
