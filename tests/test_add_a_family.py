@@ -15,8 +15,8 @@ from headwise.models.weights import weights_of
 
 pytest.importorskip("transformers", reason="the reference library is a development dependency")
 
-from tests.parity import test_families as conformance  # noqa: E402
-from tests.parity.cases import Case  # noqa: E402
+from tests.parity import test_families as conformance
+from tests.parity.cases import Case
 
 PAGE = Path(__file__).parent.parent / "docs" / "add-a-family.md"
 

@@ -3,6 +3,7 @@
 import json
 import lzma
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,13 +19,13 @@ from headwise.models.folder import save_model
 from headwise.presets import PRESETS, resolve
 from headwise.text import load_tokenizer
 from headwise.train.run import train
+from tests.commands import Capture, contents, lines_file, ok, shell, wrong
 from tests.taught import PAIRS, SOURCES, TARGETS, taught
 
-COMMANDS = ["train", "translate", "evaluate", "score", "inspect", "average", "tokenizer", "info"]
+COMMANDS = ["train", "translate", "evaluate", "score", "generate", "fill", "embed", "classify"]
+COMMANDS += ["inspect", "convert", "average", "tokenizer", "info"]
 TINY = ["model.width=16", "model.hidden=16", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1"]
 SHORT = ["train.validate_bleu=false", "train.batch_tokens=256", "text.vocabulary=350", "train.device=cpu"]
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="session")
@@ -68,34 +69,6 @@ def corpus(folder: Path) -> None:
     (folder / "valid.tsv").write_text("".join(lines[:4]))
 
 
-def lines_file(path: Path, lines: list[str]) -> str:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return str(path)
-
-
-def ok(capsys: Capture, *arguments: object) -> str:
-    """Run a command that must succeed; what it printed."""
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    return captured.out
-
-
-def wrong(capsys: Capture, *arguments: object, code: int = 2) -> str:
-    """Run a command that must be refused, with one line and nothing else; that line."""
-    try:
-        found = main([str(argument) for argument in arguments])
-    except SystemExit as stop:
-        found = stop.code  # type: ignore[assignment]
-    captured = capsys.readouterr()
-    assert found == code, captured.err
-    assert captured.err.startswith("headwise")
-    assert captured.err.count("\n") == 1, captured.err
-    assert "Traceback" not in captured.err
-    assert captured.out == ""
-    return captured.err.strip()
-
-
 def refused_training(capsys: Capture, *arguments: object) -> str:
     """As `wrong`, but what was done before the mistake was met may have been told."""
     code = main(["train", *map(str, arguments)])
@@ -106,16 +79,6 @@ def refused_training(capsys: Capture, *arguments: object) -> str:
     assert last.startswith("headwise: ")
     assert errors.count("headwise: ") == 1
     return last
-
-
-def shell(*arguments: object, given: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
-    command = [sys.executable, "-m", "headwise", *map(str, arguments)]
-    return subprocess.run(command, input=given, capture_output=True, env=environment, check=False, timeout=120)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 # --- help and wrong use --------------------------------------------------------------------------------
@@ -188,6 +151,7 @@ def test_wrong_settings(tmp_path: Path, capsys: Capture) -> None:
     assert "bad.toml: not valid TOML" in wrong(capsys, "train", tmp_path / "bad.toml")
     (tmp_path / "key.toml").write_text("[train]\nbatch_token = 1\n[data]\ntrain = [{pairs = 'x'}]")
     assert "did you mean train.batch_tokens" in wrong(capsys, "train", tmp_path / "key.toml", "--out", tmp_path / "r")
+    assert "validation measures: loss" in refused_training(capsys, *start[1:], "--set", "train.select_by=luck", *SHORT)
 
 
 def test_no_model(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +160,8 @@ def test_no_model(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPat
     assert "--model DIR" in wrong(capsys, "translate", "x")
     assert "no such model folder" in wrong(capsys, "translate", "x", "--model", "nowhere")
     (tmp_path / "empty").mkdir()
-    for command in (["translate", "x"], ["inspect", "x", "--out", "x.png"], ["evaluate", "--pairs", "x"]):
+    uses = [[command, "x"] for command in ("translate", "generate", "fill", "embed", "classify")]
+    for command in (*uses, ["inspect", "x", "--out", "x.png"], ["evaluate", "--pairs", "x"]):
         assert "not a model folder" in wrong(capsys, *command, "--model", "empty")
     assert "nowhere" in wrong(capsys, "info", "nowhere")
     assert "nowhere" in wrong(capsys, "average", "nowhere", "--out", "mean")
@@ -502,7 +467,7 @@ def test_info(model: Path, run: Path, capsys: Capture) -> None:
     assert facts["parameters"] == sum(parameter.numel() for parameter in taught().model.parameters())
     facts = json.loads(ok(capsys, "info", run, "--json"))
     assert (facts["directions"], facts["steps"], facts["best step"]) == ("xx-yy", 4, 4)
-    assert facts["validation set"].startswith("BLEU")
+    assert re.fullmatch(r"BLEU \d+\.\d+, chrF \d+\.\d+, perplexity \d+\.\d+, 4 pairs", facts["validation set"])
     newest = sorted((run / "checkpoints").glob("step-*"))[-1]
     assert "xx-yy" in ok(capsys, "info", newest)
 

@@ -1,5 +1,7 @@
 """Rows of different lengths in batches."""
 
+from itertools import pairwise
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ def test_every_row_once_in_order_and_no_batch_above_its_budget(
     assert [row for batch in batches for row in batch] == order
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= budget
-    for batch, following in zip(batches, batches[1:], strict=False):  # none could have taken one more
+    for batch, following in pairwise(batches):  # none could have taken one more
         rows = [*batch, following[0]]
         assert len(rows) * max(lengths[row] for row in rows) > budget
 

@@ -53,7 +53,7 @@ class RecurrentStack(nn.Module):
             x = self.dropout(x) if number else x
             # Autocast makes an LSTM float16 on a GPU whatever it is asked for, and the gradients vanish in it.
             with torch.autocast(x.device.type, enabled=False):
-                x, state = self._run(layer, x.to(layer.weight_ih_l0.dtype), context, past)
+                x, state = self._run(layer, x.to(next(layer.parameters()).dtype), context, past)
             caches.append(LayerCache(state))
         x = self.dropout(x)
         cross_weights: tuple[Tensor, ...] = ()

@@ -1,0 +1,377 @@
+"""The commands for models that do not translate: texts, a file or a pipe in; the wrong model or text is one line."""
+
+import dataclasses
+import json
+import lzma
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from headwise.decode.embedder import Embedder
+from headwise.decode.filler import Filler
+from headwise.decode.generator import GenerateOptions, Generator
+from headwise.decode.labeller import Labeller
+from headwise.decode.serving import COMMANDS
+from headwise.models.folder import LoadedModel, load, save_model
+from headwise.models.weights import weights_of
+from tests.commands import Capture, contents, lines_file, ok, shell, wrong
+from tests.kinds import BERT, LABELS, LLAMA, classifier, encoder, language_model, picture, remembering, seer
+from tests.taught import SHAPE, SOURCES, TARGETS, taught
+
+MARIAN = replace(SHAPE, norm_order="post", positions="sinusoidal_halves", output_bias=True)
+MODELS: dict[str, Callable[[], LoadedModel]] = {
+    "translation": lambda: taught(kind="byte_bpe", shape=MARIAN),
+    "causal_lm": remembering,
+    "masked_lm": encoder,
+    "classify": classifier,
+    "images": seer,
+    "embed": lambda: encoder(head=False),
+}
+"""Of every kind one, each of a shape that has been published."""
+
+USES = {
+    "translate": {"translation"},
+    "generate": {"causal_lm"},
+    "fill": {"masked_lm"},
+    "embed": {"translation", "causal_lm", "masked_lm", "classify", "embed"},
+    "classify": {"classify"},
+}
+TEXTS = ["A dog", "The cat eats", "My sister ___ the house."]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Their folders, by kind. Read only."""
+    home = tmp_path_factory.mktemp("models")
+    for kind, make in MODELS.items():
+        save_model(home / kind, make())
+    return {kind: home / kind for kind in MODELS}
+
+
+def records(out: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+# --- what all of them have in common -------------------------------------------------------------------
+
+
+TEXT_OF = {"generate": "A dog", "fill": "A ___ dog", "embed": "A dog", "classify": "A dog"}
+MODEL_OF = {"generate": "causal_lm", "fill": "masked_lm", "embed": "masked_lm", "classify": "classify"}
+every_command = pytest.mark.parametrize("command", MODEL_OF)
+
+
+@every_command
+def test_texts_a_file_and_an_output_agree(
+    command: str, models: dict[str, Path], tmp_path: Path, capsys: Capture
+) -> None:
+    texts = [TEXT_OF[command], f"{TEXT_OF[command]} sees", TEXT_OF[command]]
+    start = [command, "--model", models[MODEL_OF[command]], "--json"]
+    expected = ok(capsys, *start, *texts)
+    assert len(expected.splitlines()) == 3
+    plain = Path(lines_file(tmp_path / "in", texts))
+    packed = tmp_path / "in.xz"
+    packed.write_bytes(lzma.compress(plain.read_bytes()))
+    assert ok(capsys, *start, "--input", plain) == expected
+    out = tmp_path / "out"
+    assert ok(capsys, *start, "--input", packed, "--output", out) == ""
+    assert out.read_text(encoding="utf-8") == expected
+    assert "is the input" in wrong(capsys, *start, "--input", out, "--output", out)
+    assert "not both" in wrong(capsys, *start, "text", "--input", plain)
+    assert "no such file" in wrong(capsys, *start, "--input", tmp_path / "nowhere")
+
+
+@every_command
+def test_a_pipe(command: str, models: dict[str, Path], capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = [command, "--model", models[MODEL_OF[command]]]
+    lines = f"{TEXT_OF[command]}\n{TEXT_OF[command]} sees\n"
+    if command == "generate":  # a process of its own, once: the others read in the same way
+        done = shell(*start, given=lines.encode())
+        assert (done.returncode, done.stderr) == (0, b"")
+        found = done.stdout.decode()
+    else:
+        from io import BytesIO, TextIOWrapper
+
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(lines.encode())))
+        found = ok(capsys, *start)
+    assert found == ok(capsys, *start, *lines.splitlines())
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    assert "nothing to" in wrong(capsys, *start)
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"), [(command, kind) for command in USES for kind in MODELS if kind not in USES[command]]
+)
+def test_a_model_of_another_kind(
+    command: str, kind: str, models: dict[str, Path], tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "out"
+    out.write_text("precious")
+    said = wrong(capsys, command, "--model", models[kind], "A ___ dog", "--output", out)
+    if command in ("translate", "generate"):
+        assert str(models[kind]) in said
+        assert COMMANDS[kind] in said
+    assert out.read_text() == "precious"
+
+
+@pytest.mark.parametrize("command", [*MODEL_OF, "translate"])
+def test_a_model_without_a_tokenizer(command: str, tmp_path: Path, capsys: Capture) -> None:
+    kind = MODEL_OF.get(command, "translation")
+    loaded = MODELS[kind]()
+    rows = loaded.tokenizer.size if loaded.tokenizer else 0
+    save_model(tmp_path / "bare", replace(loaded, tokenizer=None, vocabulary=rows))
+    assert "no tokenizer" in wrong(capsys, command, "--model", tmp_path / "bare", "A ___ dog")
+    assert json.loads(ok(capsys, "info", tmp_path / "bare", "--json"))["tokenizer"] == "(none)"
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_info_of_every_kind(kind: str, models: dict[str, Path], capsys: Capture) -> None:
+    facts = json.loads(ok(capsys, "info", models[kind], "--json"))
+    assert (facts["task"], facts["family"]) == (kind, MODELS[kind]().config.family)
+    assert facts["parameters"] == sum(parameter.numel() for parameter in MODELS[kind]().model.parameters())
+    assert facts.get("labels") == (", ".join(LABELS) if kind in ("classify", "images") else None)
+
+
+def test_info_shows_the_figures_of_every_task(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    save_model(tmp_path / "model", encoder())
+    scores = {
+        "test": {"examples": 1234, "accuracy": 0.87654, "f1": None, "signature": "long"},
+        "validation set": {"tokens": 9, "loss": 12.3456, "bits_per_character": 1.5},
+    }
+    (tmp_path / "model" / "scores.json").write_text(json.dumps(scores))
+    facts = json.loads(ok(capsys, "info", tmp_path / "model", "--json"))
+    assert facts["test"] == "accuracy 0.8765, 1,234 examples"
+    assert facts["validation set"] == "loss 12.35, bits per character 1.5000, 9 tokens"
+    (tmp_path / "model" / "scores.json").write_text('{"test": 3}')
+    assert "scores.json: damaged" in wrong(capsys, "info", tmp_path / "model")
+
+
+# --- generate ------------------------------------------------------------------------------------------
+
+
+def test_generate(models: dict[str, Path], capsys: Capture) -> None:
+    start = ["generate", "--model", models["causal_lm"]]
+    generator = Generator(models["causal_lm"])
+    expected = [prompt + generator.generate(prompt)[0].text for prompt in TEXTS[:2]]
+    assert set(expected) <= set(SOURCES)
+    assert ok(capsys, *start, *TEXTS[:2]).splitlines() == expected
+    assert ok(capsys, *start, TEXTS[0]) == f"{expected[0]}\n"  # shown while it is written
+    (record,) = records(ok(capsys, *start, "--json", TEXTS[0]))
+    assert record["prompt"] == TEXTS[0]
+    assert TEXTS[0] + str(record["text"]) == expected[0]
+    assert record["finished"] is True
+    (cut,) = records(ok(capsys, *start, "--json", "--max-tokens", 1, TEXTS[0]))
+    assert cut["finished"] is False
+    (greedy,) = generator.generate("A", GenerateOptions(beam=3, nbest=3))
+    assert ok(capsys, *start, "--beam", 3, "--nbest", 3, "A").splitlines() == [f"A{each.text}" for each in greedy.nbest]
+
+
+def test_generate_at_random(models: dict[str, Path], capsys: Capture) -> None:
+    start = ["generate", "--model", models["causal_lm"], "--sample", "--temperature", 3, "--max-tokens", 8, "The"]
+    assert ok(capsys, *start, "--seed", 1) == ok(capsys, *start, "--seed", 1) != ok(capsys, *start, "--seed", 2)
+    assert len(ok(capsys, *start, "--nbest", 3, "--top-k", 50, "--top-p", 0.9).splitlines()) == 3
+    for mistake in (["--temperature", 0], ["--top-p", 2], ["--seed", -1], ["--no-repeat", -1]):
+        wrong(capsys, *start, *mistake)
+
+
+# --- fill ----------------------------------------------------------------------------------------------
+
+
+def test_fill(models: dict[str, Path], capsys: Capture) -> None:
+    text = "A ___ sees the ___"
+    start = ["fill", "--model", models["masked_lm"], "--top", 3]
+    (blanks,) = Filler(models["masked_lm"]).fill(text, top=3)
+    shown = [[line.split("\t") for line in blank.splitlines()] for blank in ok(capsys, *start, text).split("\n\n")]
+    assert shown.pop() == []
+    assert shown == [[[f"{c.probability:.4f}", c.token, c.text] for c in blank] for blank in blanks]
+    (record,) = records(ok(capsys, *start, "--json", text))
+    assert record == {"text": text, "blanks": [[dataclasses.asdict(each) for each in blank] for blank in blanks]}
+    assert "no blank (___) in 'A dog'" in wrong(capsys, *start, "A dog")
+    assert "too long" in wrong(capsys, *start, "___ " + "fish " * 99)
+
+
+# --- embed ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", sorted(USES["embed"]))
+def test_embed(kind: str, models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    start = ["embed", "--model", models[kind]]
+    expected = Embedder(models[kind]).embed(TEXTS)
+    shown = [[float(value) for value in line.split("\t")] for line in ok(capsys, *start, *TEXTS).splitlines()]
+    torch.testing.assert_close(torch.tensor(shown), expected, atol=1e-6, rtol=1e-5)
+    found = records(ok(capsys, *start, *TEXTS, "--json", "--pooling", "first", "--raw"))
+    assert [each["text"] for each in found] == TEXTS
+    raw = Embedder(models[kind]).embed(TEXTS, "first", normalise=False)
+    torch.testing.assert_close(torch.tensor([each["vector"] for each in found]), raw)
+    out = tmp_path / "vectors.npy"
+    ok(capsys, *start, *TEXTS, "--output", out)
+    np.testing.assert_array_equal(np.load(out), expected.numpy())
+    rows = [
+        [float(value) for value in line.split("\t")]
+        for line in ok(capsys, *start, *TEXTS, "--similarity").split("\n")[:-1]
+    ]
+    torch.testing.assert_close(torch.tensor(rows), expected @ expected.T, atol=1e-4, rtol=0)
+
+
+def test_embed_into_an_array(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    start = ["embed", "--model", models["embed"]]
+    empty, out = lines_file(tmp_path / "empty", []), tmp_path / "vectors.npy"
+    ok(capsys, *start, "--input", empty, "--output", out)
+    assert np.load(out).shape == (0, BERT.width)
+    assert "exclude each other" in wrong(capsys, *start, "a", "--json", "--output", out)
+    assert "vectors.npy" in wrong(capsys, *start, "a", "--output", tmp_path / "no" / "vectors.npy", code=1)
+
+
+# --- classify ------------------------------------------------------------------------------------------
+
+
+def test_classify(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    start = ["classify", "--model", models["classify"]]
+    expected = Labeller(models["classify"]).classify(TEXTS)
+    lines = [line.split("\t") for line in ok(capsys, *start, *TEXTS).splitlines()]
+    assert lines == [[each.label, f"{each.score:.4f}", text] for each, text in zip(expected, TEXTS, strict=True)]
+    found = records(ok(capsys, *start, "--json", *TEXTS))
+    assert [each["probabilities"] for each in found] == [each.probabilities for each in expected]
+    pairs = [("A dog", "The cat"), ("The cat", "A dog")]
+    file = lines_file(tmp_path / "pairs.tsv", ["\t".join(pair) for pair in pairs])
+    of_pairs = Labeller(models["classify"]).classify(*map(list, zip(*pairs, strict=True)))
+    found = records(ok(capsys, *start, "--pairs", "--input", file, "--json"))
+    assert [each["probabilities"] for each in found] == [each.probabilities for each in of_pairs]
+    assert "a pair is two texts" in wrong(capsys, *start, "--pairs", "only one")
+
+
+def test_classify_pictures(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    red, blue = picture(tmp_path / "red.png", (255, 0, 0)), picture(tmp_path / "blue.png", (0, 0, 255))
+    start = ["classify", "--model", models["images"], "--images"]
+    lines = [line.split("\t") for line in ok(capsys, *start, red, blue).splitlines()]
+    assert [line[2] for line in lines] == [red, blue]
+    assert all(line[0] in LABELS for line in lines)
+    found = records(ok(capsys, *start, red, "--json"))
+    assert found[0]["label"] == lines[0][0]
+    broken = lines_file(tmp_path / "broken.png", ["no picture"])
+    assert "cannot be read as an image" in wrong(capsys, *start, red, broken)
+    assert "nowhere.png" in wrong(capsys, *start, tmp_path / "nowhere.png")
+    assert "classifies texts" in wrong(capsys, "classify", "--model", models["classify"], "--images", red)
+    assert "classifies pictures" in wrong(capsys, "classify", "--model", models["images"], "A dog")
+
+
+# --- convert -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_out_and_back(kind: str, models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    """Through the files of `transformers` and again through ours: the same weights, and the same task."""
+    theirs, ours = tmp_path / "theirs-en-de", tmp_path / "ours"
+    assert str(theirs) in ok(capsys, "convert", models[kind], theirs, "--to", "huggingface")
+    assert "format" not in json.loads((theirs / "config.json").read_text())
+    ok(capsys, "convert", theirs, ours)
+    original, straight, again = load(models[kind]), load(theirs), load(ours)
+    expected = weights_of(original.model)
+    for found in (straight, again):
+        weights = weights_of(found.model)
+        assert weights.keys() == expected.keys()
+        assert all(torch.equal(weights[name], expected[name]) for name in expected)
+        for fact in ("kind", "directions", "labels", "regression", "image_mean", "image_std"):
+            assert getattr(found.task, fact) == getattr(original.task, fact), fact
+        if original.tokenizer is not None:
+            assert found.tokenizer is not None
+            assert [found.tokenizer.encode(text) for text in TEXTS] == [
+                original.tokenizer.encode(text) for text in TEXTS
+            ]
+    before = contents(ours)
+    ok(capsys, "convert", ours, tmp_path / "third")  # ours to ours: a copy
+    assert {name: content for name, content in contents(tmp_path / "third").items() if name in before} == before
+
+
+def test_a_published_folder_translates_as_it_is(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    theirs = tmp_path / "opus-en-de"
+    ok(capsys, "convert", models["translation"], theirs, "--to", "huggingface")
+    assert ok(capsys, "translate", "--model", theirs, *SOURCES[:3]).splitlines() == TARGETS[:3]
+    assert ok(capsys, "translate", "--model", theirs, "--from", "en", "--to", "de", SOURCES[5]) == f"{TARGETS[5]}\n"
+    facts = json.loads(ok(capsys, "info", theirs, "--json"))
+    assert (facts["directions"], facts["published as"]) == ("en-de", "marian")
+
+
+def test_other_published_folders_work_as_they_are(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    for command, kind in MODEL_OF.items():
+        theirs = tmp_path / kind
+        if not theirs.exists():
+            ok(capsys, "convert", models[kind], theirs, "--to", "huggingface")
+        expected = ok(capsys, command, "--model", models[kind], TEXT_OF[command])
+        assert ok(capsys, command, "--model", theirs, TEXT_OF[command]) == expected
+
+
+def test_convert_keeps_what_is_there(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "notes").write_text("precious")
+    file = tmp_path / "file"
+    file.write_text("precious")
+    for to in ("headwise", "huggingface"):
+        for place in (target, file, models["masked_lm"]):
+            before = place.read_bytes() if place.is_file() else contents(place)
+            assert "is there already" in wrong(capsys, "convert", models["causal_lm"], place, "--to", to)
+            assert (place.read_bytes() if place.is_file() else contents(place)) == before
+    (tmp_path / "empty").mkdir()
+    ok(capsys, "convert", models["causal_lm"], tmp_path / "empty")
+
+
+def garbage(folder: Path) -> dict[str, Path]:
+    """What is no model, by what is wrong with it."""
+    made = {name: folder / name for name in ("empty", "unknown", "no-weights", "odd.bin", "odd.gguf", "text.txt")}
+    for name in ("empty", "unknown", "no-weights"):
+        made[name].mkdir()
+    (made["unknown"] / "config.json").write_text('{"architectures": ["Perceptron"], "model_type": "perceptron"}')
+    (made["no-weights"] / "config.json").write_text('{"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2"}')
+    for name in ("unknown",):
+        (made[name] / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
+    for name in ("odd.bin", "odd.gguf", "text.txt"):
+        made[name].write_bytes(b"garbage" * 9)
+    return {**made, "nowhere": folder / "nowhere"}
+
+
+def test_garbage_is_refused(tmp_path: Path, capsys: Capture) -> None:
+    for name, path in garbage(tmp_path).items():
+        said = wrong(capsys, "convert", path, tmp_path / "out")
+        assert str(path) in said, name
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_published_model_is_refused(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    theirs = tmp_path / "theirs"
+    ok(capsys, "convert", models["masked_lm"], theirs, "--to", "huggingface")
+    weights, config = theirs / "model.safetensors", theirs / "config.json"
+    whole, described = weights.read_bytes(), json.loads(config.read_text())
+    weights.write_bytes(whole[:-50])
+    assert "model.safetensors" in wrong(capsys, "convert", theirs, tmp_path / "out")
+    weights.write_bytes(whole)
+    for change in ({"num_hidden_layers": 1}, {"num_hidden_layers": 9}, {"hidden_size": 48}, {"vocab_size": 9}):
+        config.write_text(json.dumps({**described, **change}))
+        assert str(theirs) in wrong(capsys, "fill", "--model", theirs, "A ___")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_nobody_has_published(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    """Neither its shape, nor its tokenizer; and nothing is left behind."""
+    out = tmp_path / "out"
+    save_model(tmp_path / "shape", taught(steps=0))
+    assert "no published family has this shape" in wrong(
+        capsys, "convert", tmp_path / "shape", out, "--to", "huggingface"
+    )
+    save_model(tmp_path / "words", taught(kind="words", shape=MARIAN, steps=0))
+    assert "no published form" in wrong(capsys, "convert", tmp_path / "words", out, "--to", "huggingface")
+    start = ["convert", models["causal_lm"], out, "--to", "huggingface", "--as"]
+    assert "there are:" in wrong(capsys, *start, "perceptron")
+    assert "not a bert" in wrong(capsys, *start, "bert")
+    assert not out.exists()
+
+
+def test_which_of_several_families(tmp_path: Path, capsys: Capture) -> None:
+    save_model(tmp_path / "model", language_model(LLAMA))
+    for name in ("llama", "mistral"):
+        ok(capsys, "convert", tmp_path / "model", tmp_path / name, "--to", "huggingface", "--as", name)
+        assert json.loads((tmp_path / name / "config.json").read_text())["model_type"] == name
