@@ -260,7 +260,7 @@ def test_base_and_big_are_the_rows_of_table_3() -> None:
 
 
 def test_the_shipped_recipes_are_valid() -> None:
-    found = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
+    found = sorted((Path(__file__).parent.parent / "recipes").rglob("*.toml"))
     assert found
     for path in found:
         assert resolve(read_recipe(path)).data.train, path

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from headwise.data.image_files import read_pictures
 from headwise.data.images import ImageSet, channel_statistics, content_key, held_out, joined, read_images
 from headwise.errors import DataError
 
@@ -114,6 +115,18 @@ def test_pictures_are_fitted_to_the_model(tmp_path: Path) -> None:
     assert (colours.images[0] == 99).all()
     assert (colours.images[1, :, :, 1:-1] == 255).all()
     assert read(tmp_path / "pictures", channels=1).images.shape == (2, 1, 8, 8)
+
+
+def test_a_few_pictures_are_read_as_a_folder_of_them_is(tmp_path: Path) -> None:
+    images = some_images(3)
+    save_folder(tmp_path / "folder", images, np.array([0, 0, 0]))
+    files = sorted(map(str, (tmp_path / "folder").rglob("*.png")))
+    for channels in (1, 3):
+        expected = read(tmp_path / "folder", cache=tmp_path / "cache", channels=channels).images
+        np.testing.assert_array_equal(read_pictures(files, 8, channels), expected)
+    for channels in (0, 2, 4):
+        with pytest.raises(DataError, match=f"1 or 3 channels; model.channels is {channels}"):
+            read_pictures(files, 8, channels)
 
 
 def test_several_paths_are_one_set(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import chain, pairwise
 
 import pytest
@@ -129,6 +130,39 @@ def test_stopping_early_changes_nothing(alpha: float, beam: int, monkeypatch: py
         same(early, late)
         if alpha <= 0.6 and nbest == 1:  # a high alpha rewards length so much that nothing may be sure early
             assert sum(stopping.steps) < sum(patient.steps)
+
+
+@given(
+    sentence=st.integers(0, 10**6),
+    beam=st.integers(2, 5),
+    nbest=st.integers(1, 5),
+    alpha=st.sampled_from(ALPHAS),
+    sharpness=st.floats(0.5, 4),
+)
+@settings(max_examples=80, deadline=None)
+def test_the_usual_stop_is_no_later_and_finds_nothing_better(
+    sentence: int, beam: int, nbest: int, alpha: float, sharpness: float
+) -> None:
+    """Where length is not rewarded, nothing that goes on can overtake what has ended: there the two are one."""
+    patient, usual = TableModel(sharpness=sharpness), TableModel(sharpness=sharpness)
+    options = SearchOptions(SOS, EOS, beam, min(beam, nbest), alpha, forbidden=(SOS,))
+    [exact] = beam_search(patient, patient.start(sentence), limits(12), options)
+    [found] = beam_search(usual, usual.start(sentence), limits(12), replace(options, exact=False))
+    assert len(usual.steps) <= len(patient.steps)
+    assert len(found) == len(exact)
+    if alpha <= 0:
+        assert plain(found) == plain(exact)
+    for mine, best in zip(found, exact, strict=True):
+        assert (mine.finished, mine.score) <= (best.finished, best.score)
+
+
+def test_the_usual_stop_is_earlier_where_length_is_rewarded() -> None:
+    options = SearchOptions(SOS, EOS, beam=4, length_penalty=1.0, forbidden=(SOS,))
+    patient, usual = TableModel(sharpness=2.5), TableModel(sharpness=2.5)
+    exact = beam_search(patient, patient.start(*range(20)), limits(*[30] * 20), options)
+    found = beam_search(usual, usual.start(*range(20)), limits(*[30] * 20), replace(options, exact=False))
+    assert sum(usual.steps) < sum(patient.steps) / 2
+    assert sum(plain(mine) == plain(best) for mine, best in zip(found, exact, strict=True)) > 10
 
 
 @given(

@@ -103,7 +103,7 @@ def test_greedy_text_is_the_references(name: str, prompts: list[str], tokens: in
             whole = model.generate(torch.tensor([ids]), max_new_tokens=tokens, do_sample=False)
         theirs = [i for i in whole[0, len(ids) :].tolist() if i != generator.tokenizer.eos]
         assert result.tokens == generator.tokenizer.pieces(theirs)
-        assert len(theirs) > 20
+        assert len(theirs) > 10
 
 
 def test_smollm2_has_the_references_weights() -> None:

@@ -45,6 +45,7 @@ def run_classify(args: argparse.Namespace) -> int:
         return 0
     texts = given_texts(args, "classify")
     labeller = Labeller(model_folder(args), args.device)
+    labeller.reader()  # before an output is opened
     with output(args.output) as file:
         for chunk in texts:
             first, second = chunk, None

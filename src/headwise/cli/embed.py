@@ -65,6 +65,6 @@ def save_array(args: argparse.Namespace, embedder: Any, texts: Any) -> int:
     if args.json:
         raise ConfigError("--json and an --output of .npy exclude each other")
     vectors = [embedder.embed(chunk, args.pooling, not args.raw).numpy() for chunk in texts if chunk]
-    with replacing(Path(args.output)) as file:
+    with replacing(Path(args.output)) as temporary, temporary.open("wb") as file:
         np.save(file, np.concatenate(vectors) if vectors else np.zeros((0, embedder.width), np.float32))
     return 0

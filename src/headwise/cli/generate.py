@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -55,9 +54,9 @@ def run_generate(args: argparse.Namespace) -> int:
     generator = Generator(model_folder(args), args.device)
     single = len(args.text) == 1 and args.beam == args.nbest == 1 and not args.json and not args.output
     if single:
-        sys.stdout.write(args.text[0])
-        generator.generate(args.text[0], options, watch=lambda piece: print(piece, end="", flush=True))
-        print()
+        unsaid = iter(args.text)  # with the first piece: before there is one, something may be wrong
+        generator.generate(args.text, options, watch=lambda piece: print(next(unsaid, "") + piece, end="", flush=True))
+        print(next(unsaid, ""))
         return 0
     done = 0
     with output(args.output) as file:

@@ -129,8 +129,8 @@ class SearchOptions:
     no_repeat: int = 0  # n-gram size that may not occur twice; 0 is off
     forbidden: tuple[int, ...] = ()  # tokens never generated (a prefix may still hold them)
     exact: bool = True
-    """Search until no live hypothesis can become one of the n-best at any length. Otherwise, as is usual, until
-    `beam` have ended and the best live one is not better than all of them at its present length."""
+    """Search until no live hypothesis can become one of the n-best at any length. Otherwise, as is usual, at most
+    until `beam` have ended and the best live one is not better than the worst of them at its present length."""
 
     @property
     def kept(self) -> int:

@@ -13,6 +13,7 @@ from headwise.errors import ConfigError
 from headwise.models.classifier import Classifier
 from headwise.models.folder import LoadedModel
 from headwise.models.vision import VisionTransformer
+from headwise.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,7 @@ class Labeller:
     @torch.inference_mode()
     def classify(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Label]:
         """A label a text, in order; with `pairs`, of each text together with its second one."""
-        if self.sees:
-            raise ConfigError("this model classifies pictures: give it files of pictures")
-        tokenizer = the_tokenizer(self.loaded, "this model")
+        tokenizer = self.reader()
         if pairs is not None and len(pairs) != len(texts):
             raise ConfigError(f"{len(texts)} first texts, but {len(pairs)} second ones")
         framed = []
@@ -72,9 +71,15 @@ class Labeller:
             labels += self._labels(self.model((pixels - mean) / std))
         return labels
 
+    def reader(self) -> Tokenizer:
+        """What texts are read with; an error if this model takes none."""
+        if self.sees:
+            raise ConfigError("this model classifies pictures: give it files of pictures")
+        return the_tokenizer(self.loaded, "this model")
+
     def _framed(self, first: list[int], second: list[int] | None) -> tuple[list[int], list[int]]:
         """Ids and segments, cut to what the model can take: from the longer side first."""
-        tokenizer = the_tokenizer(self.loaded, "this model")
+        tokenizer = self.reader()
         longest = self.loaded.task.max_tokens
         if self.loaded.config.positions == "learned":
             longest = min(longest, self.loaded.config.max_positions)

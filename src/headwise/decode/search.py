@@ -209,7 +209,7 @@ class _Sentence:
 
     def admits(self, score: float, nbest: int) -> bool:
         """Whether an end of this score would be among the n-best; of equals, the first found stays."""
-        return len(self.best) < nbest or score > self.best[-1].score
+        return len(self.best) < nbest or score > self.best[nbest - 1].score
 
     def add(self, hypothesis: Hypothesis, nbest: int) -> None:
         """Keep the n-best; what found no end comes after all that did."""
@@ -222,11 +222,10 @@ class _Sentence:
             raise no_way_on()
         if not living or length == self.limit:
             return False
-        if options.exact:
-            bound = best_attainable(living[0].total, length, self.limit, options.length_penalty)
-        else:
-            bound = length_penalty(living[0].total, length, options.length_penalty)
-        return self.admits(bound, options.kept)
+        best, alpha = living[0].total, options.length_penalty
+        if not self.admits(best_attainable(best, length, self.limit, alpha), options.nbest):
+            return False
+        return options.exact or self.admits(length_penalty(best, length, alpha), options.kept)
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ from headwise.models.convert.family import Ids
 from headwise.models.convert.published import export_published
 from headwise.models.foreign import write_folder
 from headwise.models.loaded import Description, LoadedModel, Task
-from headwise.models.published import is_foreign, read_published
+from headwise.models.published import PREPROCESSOR, is_foreign, preprocessor_config, read_published
 from headwise.models.weights import Weights, weights_of
 from headwise.nn.lora import merged_weights
 from headwise.storage import (
@@ -114,6 +114,8 @@ def convert(source: Path, target: Path, to: str, model_type: str = "") -> Descri
     if description.tokenizer is not None:
         description.tokenizer.save_published(target)  # first: a kind without a published form is refused
     write_folder(target, config, tensors, generation_config=_generation(description))
+    if description.task.image_mean:
+        write_json(target / PREPROCESSOR, preprocessor_config(description))
     return description
 
 

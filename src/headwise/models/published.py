@@ -2,7 +2,9 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+from headwise.errors import CheckpointError
 from headwise.models.convert.published import import_published
 from headwise.models.foreign import Foreign, read_foreign
 from headwise.models.loaded import Description, Task
@@ -11,6 +13,9 @@ from headwise.storage import read_json
 from headwise.text.llama_files import from_gguf, from_llama2c
 from headwise.text.published import load_published
 from headwise.text.tokenizer import Tokenizer
+
+PREPROCESSOR = "preprocessor_config.json"
+"""Beside the config of a model of pictures: what they are normalised with."""
 
 NAMED = {"architectures", "model_type"}
 """What a config.json that Hugging Face's library wrote has of these."""
@@ -47,11 +52,36 @@ def read_published(path: Path) -> tuple[Description, Weights]:
         **({"max_tokens": min(longest, 512)} if longest else {}),
         labels=imported.labels,
         regression=imported.regression,
-        image_mean=(0.5,) * imported.config.channels if kind == "images" else (),
-        image_std=(0.5,) * imported.config.channels if kind == "images" else (),
+        image_mean=_normalisation(path, "image_mean", imported.config.channels) if kind == "images" else (),
+        image_std=_normalisation(path, "image_std", imported.config.channels) if kind == "images" else (),
         published=imported.family.model_type,
     )
     return Description(imported.config, tokenizer, task, imported.vocabulary, imported.ids), imported.weights
+
+
+def _normalisation(path: Path, key: str, channels: int) -> tuple[float, ...]:
+    """Of pictures: what the folder says, or else what nearly all published models have."""
+    file = path / PREPROCESSOR
+    described = read_json(file) if file.is_file() else {}
+    values = described.get(key, [0.5] * channels) if isinstance(described, dict) else None
+    if not isinstance(values, list) or len(values) != channels or {*map(type, values)} - {int, float}:
+        raise CheckpointError(f"{file}: {key} must be {channels} numbers, one a channel")
+    return tuple(map(float, values))
+
+
+def preprocessor_config(description: Description) -> dict[str, Any]:
+    """How pictures become the model's input, for `transformers`."""
+    size = description.config.image_size
+    return {
+        "image_processor_type": "ViTImageProcessor",
+        "do_resize": True,
+        "size": {"height": size, "width": size},
+        "do_rescale": True,
+        "rescale_factor": 1 / 255,
+        "do_normalize": True,
+        "image_mean": list(description.task.image_mean),
+        "image_std": list(description.task.image_std),
+    }
 
 
 def _published_tokenizer(path: Path, foreign: Foreign) -> Tokenizer | None:

@@ -58,8 +58,7 @@ class ConvolutionalEmbedding(nn.Module):
             raise ValueError(f"each stage halves a picture: the patch must be a power of 2 from 2 on, not {patch}")
         widths = [channels, *(max(1, width // 4) for _ in range(stages - 1)), width]
         self.stages = nn.ModuleList(
-            nn.Conv2d(narrow, wide, 3, padding=1, bias=False)
-            for narrow, wide in pairwise(widths)
+            nn.Conv2d(narrow, wide, 3, padding=1, bias=False) for narrow, wide in pairwise(widths)
         )
         self.first = nn.Parameter(torch.empty(1, width))
 

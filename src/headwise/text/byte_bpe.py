@@ -14,7 +14,6 @@ from headwise.text.parts import Parts
 from headwise.text.specials import EOS, SOS, Specials, own_specials, special_names
 from headwise.text.spelling import LETTERS
 
-
 LONGEST = 500
 """Characters; what has no space for longer is trained on in parts: the library's time is quadratic in a word."""
 

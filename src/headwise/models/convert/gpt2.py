@@ -4,7 +4,8 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
-from headwise.models.convert.rules import TRANSPOSED, Copy, Names, Stacked, linear, rule, stacked
+from headwise.models.convert.heads import decoder_head
+from headwise.models.convert.rules import TRANSPOSED, Names, Stacked, linear, rule, stacked
 
 GPT_ACTIVATIONS: dict[Any, str] = {"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
 """GPT's own table: its "gelu" is the approximation, and the exact one it does not have."""
@@ -100,12 +101,7 @@ def _names(config: ModelConfig, tokens: str, positions: str) -> Names:
         yield from linear(f"{theirs}.ln_2", f"{ours}.feed_forward_norm.norm")
     if config.norm_order == "pre":
         yield from linear("transformer.ln_f", f"{body}decoder.final_norm")
-    if config.classes:
-        yield rule("score.weight", "output.weight")
-    elif config.tie == "none":
-        yield rule("lm_head.weight", "output_projection.weight")
-    else:
-        yield Copy("lm_head.weight", f"transformer.{tokens}.weight")
+    yield from decoder_head(config, f"transformer.{tokens}.weight")
 
 
 GPT = Family(

@@ -4,8 +4,9 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.convert.heads import decoder_head
 from headwise.models.convert.rotary import rotary_in, rotary_out, rotary_share
-from headwise.models.convert.rules import Copy, Names, StackedByHead, linear, rule, stacked
+from headwise.models.convert.rules import Names, StackedByHead, linear, rule, stacked
 
 
 def config_in(published: Published, head: Head) -> ModelConfig:
@@ -70,12 +71,7 @@ def names(config: ModelConfig) -> Names:
         yield from linear(f"{theirs}.mlp.dense_h_to_4h", f"{ours}.feed_forward.expand")
         yield from linear(f"{theirs}.mlp.dense_4h_to_h", f"{ours}.feed_forward.contract")
     yield from linear("gpt_neox.final_layer_norm", f"{body}decoder.final_norm")
-    if config.classes:
-        yield rule("score.weight", "output.weight")
-    elif config.tie == "none":
-        yield rule("embed_out.weight", "output_projection.weight")
-    else:
-        yield Copy("embed_out.weight", "gpt_neox.embed_in.weight")
+    yield from decoder_head(config, "gpt_neox.embed_in.weight", "embed_out")
 
 
 GPT_NEOX = Family(

@@ -4,7 +4,8 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
-from headwise.models.convert.rules import SAME, Copy, Names, Unpaired, linear, rule
+from headwise.models.convert.heads import decoder_head
+from headwise.models.convert.rules import SAME, Names, Unpaired, linear, rule
 
 
 def config_in(published: Published, head: Head) -> ModelConfig:
@@ -65,14 +66,7 @@ def names(config: ModelConfig) -> Names:
         yield from linear(f"{theirs}.mlp.fc_in", f"{ours}.feed_forward.expand")
         yield from linear(f"{theirs}.mlp.fc_out", f"{ours}.feed_forward.contract")
     yield from linear("transformer.ln_f", f"{body}decoder.final_norm")
-    if config.classes:
-        yield rule("score.weight", "output.weight")
-        return
-    yield rule("lm_head.bias", "output_projection.bias")
-    if config.tie == "none":
-        yield rule("lm_head.weight", "output_projection.weight")
-    else:
-        yield Copy("lm_head.weight", "transformer.wte.weight")
+    yield from decoder_head(config, "transformer.wte.weight")
 
 
 GPTJ = Family(

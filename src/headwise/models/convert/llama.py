@@ -5,8 +5,9 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.convert.heads import decoder_head
 from headwise.models.convert.rotary import rotary_in, rotary_out
-from headwise.models.convert.rules import Copy, Names, linear, rule
+from headwise.models.convert.rules import Names, linear, rule
 
 
 def llama_in(published: Published, head: Head) -> ModelConfig:
@@ -91,12 +92,7 @@ def names(config: ModelConfig) -> Names:
         for their_name, our_name in (("gate", "gate"), ("up", "expand"), ("down", "contract")):
             yield from linear(f"{theirs}.mlp.{their_name}_proj", f"{ours}.feed_forward.{our_name}", config.bias)
     yield rule("model.norm.weight", f"{body}decoder.final_norm.weight")
-    if config.classes:
-        yield rule("score.weight", "output.weight")
-    elif config.tie == "none":
-        yield rule("lm_head.weight", "output_projection.weight")
-    else:
-        yield Copy("lm_head.weight", "model.embed_tokens.weight")
+    yield from decoder_head(config, "model.embed_tokens.weight")
 
 
 LLAMA = Family(

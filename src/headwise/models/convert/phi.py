@@ -5,8 +5,9 @@ from typing import Any
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
 from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.convert.heads import decoder_head
 from headwise.models.convert.rotary import rotary_in, rotary_out, rotary_share
-from headwise.models.convert.rules import Copy, Names, Stacked, linear, rule, stacked
+from headwise.models.convert.rules import Names, Stacked, linear, rule, stacked
 
 
 def _shape_in(published: Published, head: Head) -> dict[str, Any]:
@@ -118,9 +119,7 @@ def phi_names(config: ModelConfig) -> Names:
         yield from linear(f"{theirs}.mlp.fc1", f"{ours}.feed_forward.expand")
         yield from linear(f"{theirs}.mlp.fc2", f"{ours}.feed_forward.contract")
     yield from linear("model.final_layernorm", f"{body}decoder.final_norm")
-    if config.output_bias:
-        yield rule("lm_head.bias", "output_projection.bias")
-    yield from _head(config)
+    yield from decoder_head(config, "model.embed_tokens.weight")
 
 
 def phi3_names(config: ModelConfig) -> Names:
@@ -140,16 +139,7 @@ def phi3_names(config: ModelConfig) -> Names:
         yield from stacked(f"{theirs}.mlp.gate_up_proj", together, Stacked((config.hidden,) * 2), bias=False)
         yield rule(f"{theirs}.mlp.down_proj.weight", f"{ours}.feed_forward.contract.weight")
     yield rule("model.norm.weight", f"{body}decoder.final_norm.weight")
-    yield from _head(config)
-
-
-def _head(config: ModelConfig) -> Names:
-    if config.classes:
-        yield rule("score.weight", "output.weight")
-    elif config.tie == "none":
-        yield rule("lm_head.weight", "output_projection.weight")
-    else:
-        yield Copy("lm_head.weight", "model.embed_tokens.weight")
+    yield from decoder_head(config, "model.embed_tokens.weight")
 
 
 PHI = Family(
