@@ -21,7 +21,7 @@ from .strings import mixed
 
 STRINGS = mixed(1200)
 
-OTHERWISE = {"llama", "mbart"}
+OTHERWISE = ("llama", "mbart")
 """Where the reference library, version 5, does not do what the original, SentencePiece, does: it drops the space
 before a Llama text that begins with one, and mBART's normaliser. Here the original counts."""
 
