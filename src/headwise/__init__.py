@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "Embedder",
+    "Filler",
+    "GenerateOptions",
+    "Generator",
     "HeadwiseError",
+    "Labeller",
     "LoadedModel",
     "Recipe",
     "TranslateOptions",
@@ -18,12 +23,21 @@ __all__ = [
 
 if TYPE_CHECKING:
     from headwise.config import Recipe
+    from headwise.decode.embedder import Embedder
+    from headwise.decode.filler import Filler
+    from headwise.decode.generator import GenerateOptions, Generator
+    from headwise.decode.labeller import Labeller
     from headwise.decode.translator import TranslateOptions, Translation, Translator
     from headwise.errors import HeadwiseError
     from headwise.models.folder import LoadedModel, load
 
 _HOMES = {
+    "Embedder": "headwise.decode.embedder",
+    "Filler": "headwise.decode.filler",
+    "GenerateOptions": "headwise.decode.generator",
+    "Generator": "headwise.decode.generator",
     "HeadwiseError": "headwise.errors",
+    "Labeller": "headwise.decode.labeller",
     "LoadedModel": "headwise.models.folder",
     "Recipe": "headwise.config",
     "TranslateOptions": "headwise.decode.translator",

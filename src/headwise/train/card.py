@@ -18,7 +18,7 @@ USES = {
     "causal_lm": 'generate --model {folder} "..."',
     "masked_lm": 'fill --model {folder} "..."',
     "classify": 'classify --model {folder} "..."',
-    "images": "classify --model {folder} PICTURE",
+    "images": "classify --model {folder} --images PICTURE",
 }
 """By task, the command that a trained model is for."""
 
