@@ -70,7 +70,8 @@ def remembering() -> LoadedModel:
     """A language model that has learned a handful of sentences by heart: what it writes ends."""
     found = language_model(dataclasses.replace(LLAMA, width=32, hidden=64, key_value_heads=0, decoder_layers=2))
     words = tokenizer()
-    rows = [words.frame(words.encode(text))[0] for text in SOURCES]
+    ends = [[words.eos, *words.encode(text), words.eos] for text in SOURCES]
+    rows = [row[start:] for row in ends for start in (0, 1)]  # after another text, and at the start of a row
     tokens = torch.tensor([row + [words.pad] * (max(map(len, rows)) - len(row)) for row in rows])
     optimiser = torch.optim.Adam(found.model.parameters(), lr=0.01)
     for _ in range(60):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from headwise.decode.embedder import Embedder
 from headwise.decode.filler import Filler
@@ -390,3 +391,24 @@ def test_which_of_several_families(tmp_path: Path, capsys: Capture) -> None:
     for name in ("llama", "mistral"):
         ok(capsys, "convert", tmp_path / "model", tmp_path / name, "--to", "huggingface", "--as", name)
         assert json.loads((tmp_path / name / "config.json").read_text())["model_type"] == name
+
+
+def test_a_shape_that_does_not_fit_is_not_converted(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    theirs = tmp_path / "theirs"
+    ok(capsys, "convert", models["causal_lm"], theirs, "--to", "huggingface")
+    tensors = load_file(theirs / "model.safetensors")
+    name = next(name for name, tensor in tensors.items() if tensor.dim() == 1)
+    save_file({**tensors, name: torch.cat((tensors[name], tensors[name]))}, theirs / "model.safetensors")
+    assert "has the shape" in wrong(capsys, "convert", theirs, tmp_path / "ours")
+    assert not (tmp_path / "ours").exists()
+
+
+def test_a_regression_comes_back_as_one(tmp_path: Path, capsys: Capture) -> None:
+    loaded = classifier(regression=True)
+    save_model(tmp_path / "ours", loaded)
+    ok(capsys, "convert", tmp_path / "ours", tmp_path / "theirs", "--to", "huggingface")
+    config = json.loads((tmp_path / "theirs" / "config.json").read_text())
+    assert (config["problem_type"], list(config["id2label"])) == ("regression", ["0"])
+    text = "A dog"
+    expected = ok(capsys, "classify", "--model", tmp_path / "ours", text)
+    assert ok(capsys, "classify", "--model", tmp_path / "theirs", text) == expected

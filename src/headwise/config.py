@@ -162,7 +162,7 @@ class CorpusConfig:
     for the other tasks `text`, `labelled` or `images`."""
 
     text: tuple[str, ...] = ()
-    """Plain text, for language models; an empty line ends a document."""
+    """Plain text, for language models; an empty line ends a document, or where the tokenizer keeps text, a file."""
     labelled: tuple[str, ...] = ()
     """TSV, CSV or JSON lines with a column of labels (see the classify table)."""
     images: tuple[str, ...] = ()
@@ -277,8 +277,8 @@ class LanguageConfig:
 class ClassifyConfig:
     """Sentences or pairs of sentences with labels."""
 
-    text: str = "sentence"
-    """Column of the sentence: its name in the header, or its number from 0 where there is none."""
+    text: str = ""
+    """Column of the sentence: its name in the header, or its number from 0; empty: `sentence` or `text`."""
     pair: str = ""
     """Column of the second sentence, if there is one."""
     label: str = "label"
@@ -396,6 +396,14 @@ def from_tables(kind: type[C], tables: Mapping[str, Any], where: str = "") -> C:
             hint = f"; did you mean {where}{near[0]}?" if near else f"; there are: {', '.join(names)}"
             raise ConfigError(f"unknown key {where}{key}{hint}")
     return kind(**{key: _value(hints[key], value, where + key) for key, value in tables.items()})
+
+
+def modern_model(model: Mapping[str, Any]) -> dict[str, Any]:
+    """A model table as it is written today: before there were kinds of rotary scaling, it was a factor."""
+    factor = model.get("rotary_scaling")
+    if not isinstance(factor, float):
+        return dict(model)
+    return {**model, "rotary_scaling": {"kind": "none" if factor == 1 else "linear", "factor": factor}}
 
 
 def to_tables(config: object) -> dict[str, Any]:

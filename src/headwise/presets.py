@@ -169,6 +169,14 @@ TRAINING: dict[str, dict[str, Any]] = {
 """By task, values that lie under the train table of a recipe, where the translator's are not the usual ones."""
 
 
+TEXTS: dict[str, dict[str, Any]] = {
+    "causal_lm": {"kind": "byte_bpe"},
+    "masked_lm": {"kind": "wordpiece"},
+    "classify": {"kind": "wordpiece"},
+}
+"""By task, values that lie under the text table: the tokenizers that such models are published with."""
+
+
 def preset_config(name: str) -> ModelConfig:
     """The model of a preset, as it stands."""
     return from_tables(ModelConfig, _model_tables({"preset": name}, ""), "model.")
@@ -179,13 +187,15 @@ def resolve(tables: dict[str, Any]) -> Recipe:
 
     With `init` the shape is that of the model there, which train/start.py reads: no preset lies under it.
     """
-    model, train, task = tables.get("model", {}), tables.get("train", {}), str(tables.get("task", "translation"))
-    for name, table in (("model", model), ("train", train)):
+    task = str(tables.get("task", "translation"))
+    model, text, train = (tables.get(name, {}) for name in ("model", "text", "train"))
+    for name, table in (("model", model), ("text", text), ("train", train)):
         if not isinstance(table, dict):
             raise ConfigError(f"{name} must be a table")
     if not tables.get("init"):
         model = _model_tables(model, task)
-    return from_tables(Recipe, {**tables, "model": model, "train": {**TRAINING.get(task, {}), **train}})
+    text, train = {**TEXTS.get(task, {}), **text}, {**TRAINING.get(task, {}), **train}
+    return from_tables(Recipe, {**tables, "model": model, "text": text, "train": train})
 
 
 def _model_tables(model: dict[str, Any], task: str) -> dict[str, Any]:

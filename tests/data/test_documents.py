@@ -20,7 +20,12 @@ PROSE = "one  line\r\nanother,  with spaces \n\n\ta new one\nthe end"
 
 
 def prepared(
-    folder: Path, texts: dict[str, str], kind: str = "characters", lossless: bool = True, **parts: list[str]
+    folder: Path,
+    texts: dict[str, str],
+    kind: str = "characters",
+    lossless: bool = True,
+    mask: bool = False,
+    **parts: list[str],
 ) -> PreparedText:
     for name, text in texts.items():
         (folder / name).write_bytes(text.encode())
@@ -34,6 +39,7 @@ def prepared(
         lambda _: None,
         train_tokenizer=train_tokenizer,
         load_tokenizer=load_tokenizer,
+        mask=mask,
     )
 
 
@@ -284,3 +290,11 @@ def test_a_tokenizer_without_a_mask_is_refused() -> None:
     tokenizer = train_tokenizer(TextConfig(kind="characters"), ["abc"], [])
     with pytest.raises(ConfigError, match="masks others"):
         Masks(tokenizer, whole_words=False)
+
+
+def test_a_cache_that_both_kinds_of_models_share_keeps_their_tokenizers_apart(tmp_path: Path) -> None:
+    texts = {"a.txt": "the cat sat\non the mat\n" * 20}
+    causal = prepared(tmp_path, texts, "words", lossless=False)
+    masked = prepared(tmp_path, texts, "words", lossless=False, mask=True)
+    assert causal.tokenizer.mask is None
+    assert masked.tokenizer.mask is not None

@@ -68,6 +68,12 @@ def test_further_columns_do_not_matter_and_one_text_has_no_second(write: Write) 
     assert read(path) == [Example("yes", None, "a", str(path), 2)]
 
 
+@pytest.mark.parametrize("columns", [{}, {"text": "text"}, {"text": "1"}, {"text": "1", "label": "0"}])
+def test_a_column_is_found_by_its_usual_name_by_name_and_by_number(write: Write, columns: dict[str, Any]) -> None:
+    path = write("x.tsv", "label\ttext\n1\tgood\n0\tbad\n")
+    assert [example[:3] for example in read(path, **columns)] == [("good", None, "1"), ("bad", None, "0")]
+
+
 def test_labels_of_json_may_be_numbers(write: Write) -> None:
     path = write("x.jsonl", '{"sentence": "a", "label": 1}\n\n{"sentence": "b", "label": 2.5}\n')
     assert [(e.label, e.line) for e in read(path)] == [("1", 1), ("2.5", 3)]
@@ -76,7 +82,7 @@ def test_labels_of_json_may_be_numbers(write: Write) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("x.tsv", "text\tlabel\na\t1\n", "x.tsv:2: no column 'sentence'; there are: 'text', 'label'"),
+        ("x.tsv", "words\tlabel\na\t1\n", "x.tsv:2: no column 'sentence'; there are: 'words', 'label'. Choose with"),
         ("x.tsv", "sentence\tlabel\na\t1\nb\n", "x.tsv:3: no column 'label'"),
         ("x.tsv", "sentence\tlabel\na\t1\n  \t1\n", "x.tsv:3: the text in column 'sentence' is empty"),
         ("x.tsv", "sentence\tlabel\na\t \n", "x.tsv:2: the label in column 'label' is empty"),

@@ -1,5 +1,6 @@
 """Published tokenizers give the ids, the texts and the specials of the library that publishes them."""
 
+import dataclasses
 import json
 import os
 import pickle
@@ -14,6 +15,7 @@ import sentencepiece
 from headwise.errors import CheckpointError, ConfigError
 from headwise.text import Tokenizer, load_published, load_tokenizer
 from headwise.text.llama_files import from_gguf, from_llama2c
+from headwise.text.mapped import Mapped
 
 from .corpus import CORPUS, trained
 from .published_files import FAMILIES, llama2c
@@ -321,3 +323,11 @@ def _llama2c_scores(content: bytes) -> dict[str, float]:
             scores[content[place + 8 : place + 8 + length].decode().replace(" ", "▁")] = score
         place, index = place + 8 + length, index + 1
     return scores
+
+
+def test_a_tokenizer_is_written_into_its_folder_alone(published: dict[str, Tokenizer], tmp_path: Path) -> None:
+    parts = published["marian"].parts
+    settings = {**parts.settings, "published": {"vocabulary.json": "../elsewhere.json"}}
+    with pytest.raises(CheckpointError, match="elsewhere"):
+        Mapped(dataclasses.replace(parts, settings=settings)).save_published(tmp_path / "folder")
+    assert not (tmp_path / "elsewhere.json").exists()

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from headwise.config import ModelConfig
+from headwise.config import ModelConfig, RotaryScaling
 from headwise.data.packed import TextBatch
 from headwise.models.build import build
 from headwise.presets import resolve
-from headwise.train.backward import Plain, Recorded
+from headwise.train.backward import Plain, Recorded, can_be_recorded
 from headwise.train.causal_lm import next_token
 from headwise.train.loop import make_optimiser, update
 
@@ -97,3 +97,30 @@ def test_recording_takes_no_random_numbers() -> None:
         assert fresh(batch, 1).loss.item() == again
     assert losses[0] == losses[1]
     assert len(set(losses[0])) == 3, "each pass draws others"
+
+
+@CUDA
+def test_a_weight_that_the_loss_does_not_reach_has_no_gradient() -> None:
+    """With a gradient of 0 it would still decay."""
+    trained = model("cuda")
+    trained.unused = torch.nn.Parameter(torch.ones(3, 3, device="cuda"))
+    backward = Recorded(trained, next_token(0.0), None)
+    for batch in batches("cuda"):
+        backward(batch, 100)
+    reached = {name for name, parameter in trained.named_parameters() if parameter.grad is not None}
+    assert reached == {name for name, _ in trained.named_parameters()} - {"unused"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "possible"),
+    [
+        ({}, True),
+        ({"positions": "rotary"}, True),
+        ({"positions": "rotary", "rotary_scaling": RotaryScaling("dynamic", 2.0)}, False),
+        ({"stack": "lstm", "positions": "none"}, True),
+        ({"family": "masked_lm", "stack": "lstm", "positions": "none"}, False),
+    ],
+)
+def test_what_asks_for_values_is_not_recorded(changes: dict[str, Any], possible: bool) -> None:
+    shape = {key: value for key, value in CAUSAL.items() if key != "preset"} | changes
+    assert can_be_recorded(build(ModelConfig(**shape), VOCABULARY, 0)) == possible  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from headwise.cli.options import add_command, add_model, add_texts, given_texts, model_folder, output
-from headwise.errors import DataError
+from headwise.errors import ConfigError, DataError
 
 
 def add_classify(commands: Any) -> None:
@@ -32,6 +32,8 @@ def run_classify(args: argparse.Namespace) -> int:
     from headwise.decode.labeller import Labeller
 
     if args.images:
+        if args.text or args.input or args.pairs:
+            raise ConfigError("--images takes pictures: give no texts, --input or --pairs with it")
         import torch
 
         from headwise.data.image_files import read_pictures

@@ -37,6 +37,8 @@ def run_embed(args: argparse.Namespace) -> int:
     texts = given_texts(args, "embed")
     embedder = Embedder(model_folder(args), args.device)
     if args.similarity:
+        if args.json or args.raw:
+            raise ConfigError("--similarity prints cosines alone: it takes neither --json nor --raw")
         everything = [text for chunk in texts for text in chunk]
         vectors = embedder.embed(everything, args.pooling)
         with output(args.output) as file:

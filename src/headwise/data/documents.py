@@ -38,7 +38,9 @@ MOST_HELD_OUT = 1 << 20
 
 
 class TrainTokenizer(Protocol):
-    def __call__(self, config: TextConfig, sentences: Iterable[str], languages: Sequence[str]) -> Tokenizer: ...
+    def __call__(
+        self, config: TextConfig, sentences: Iterable[str], languages: Sequence[str], mask: bool
+    ) -> Tokenizer: ...
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,12 @@ def prepare_text(
     *,
     train_tokenizer: TrainTokenizer,
     load_tokenizer: Callable[[Path], Tokenizer],
+    mask: bool = False,
 ) -> PreparedText:
     """The tokens of a recipe's text, from `folder` if they are there and up to date.
 
-    A `tokenizer` that is given is used as it is; otherwise one is trained on the training text. Validation is on
+    A `tokenizer` that is given is used as it is; otherwise one is trained on the training text, with a token that
+    hides others if `mask` asks for it. Validation is on
     the recipe's own text for it, or else on the last tenth of the training text (at most a million tokens), which
     is then left out of training - though not of the tokenizer's.
     """
@@ -97,6 +101,8 @@ def prepare_text(
     folder.mkdir(parents=True, exist_ok=True)
     hashes = hash_files([path for paths in parts.values() for path in paths], folder, say)
     settings = {key: value for key, value in to_tables(text).items() if key not in ("sampling", "candidates")}
+    if mask:  # the same text for a causal model has another tokenizer
+        settings["mask"] = True
     key = fingerprint(
         {
             "version": VERSION,
@@ -109,7 +115,7 @@ def prepare_text(
         used = tokenizer
         if used is None:
             say("training the tokenizer")
-            used = train_tokenizer(text, _Lines(parts["train"]), ())
+            used = train_tokenizer(text, _Lines(parts["train"]), (), mask)
             used.save(home / "tokenizer")
         progress = Progress(say)
         described = {name: _encode(paths, home / f"{name}.bin", used, progress) for name, paths in parts.items()}

@@ -16,6 +16,9 @@ from headwise.errors import DataError
 _SHARE = 20
 """At most one in this many training examples is held out for validation."""
 
+USUAL = ("sentence", "text")
+"""Columns that hold the text where none is named."""
+
 Row = Mapping[str, Any]
 """Columns by name; by number, as a string, where a file has no header."""
 
@@ -40,8 +43,8 @@ def read_labelled(corpus: CorpusConfig, data: DataConfig, columns: ClassifyConfi
         path = Path(data.folder) / Path(name).expanduser()
         for line, row in _reader(path)(path, columns.header):
             where = f"{path}:{line}"
-            first = _text(row, columns.text, where)
-            second = _text(row, columns.pair, where) if columns.pair else None
+            first = _text(row, columns.text or _usual(row), "text", where)
+            second = _text(row, columns.pair, "pair", where) if columns.pair else None
             yield Example(first, second, _label(row, columns.label, where), str(path), line)
 
 
@@ -169,14 +172,23 @@ def _named(rows: Iterator[tuple[int, list[str]]], header: bool) -> Iterator[tupl
             yield number, dict(zip(names, fields, strict=False))
 
 
-def _cell(row: Row, column: str, where: str) -> Any:
-    if column not in row:
-        raise DataError(f"{where}: no column {column!r}; there are: {', '.join(map(repr, row)) or 'none'}")
-    return row[column]
+def _usual(row: Row) -> str:
+    """The column that most likely holds the text."""
+    return next((name for name in USUAL if name in row), USUAL[0])
 
 
-def _text(row: Row, column: str, where: str) -> str:
-    text = _cell(row, column, where)
+def _cell(row: Row, column: str, key: str, where: str) -> Any:
+    """By name, or else by number."""
+    if column in row:
+        return row[column]
+    if column.isdecimal() and int(column) < len(row):
+        return list(row.values())[int(column)]
+    known = ", ".join(map(repr, row)) or "none"
+    raise DataError(f"{where}: no column {column!r}; there are: {known}. Choose with classify.{key}=NAME")
+
+
+def _text(row: Row, column: str, key: str, where: str) -> str:
+    text = _cell(row, column, key, where)
     if not isinstance(text, str):
         raise DataError(f"{where}: column {column!r} is not text")
     if not text.strip():
@@ -185,7 +197,7 @@ def _text(row: Row, column: str, where: str) -> str:
 
 
 def _label(row: Row, column: str, where: str) -> str:
-    label = _cell(row, column, where)
+    label = _cell(row, column, "label", where)
     if isinstance(label, bool | int | float):
         label = json.dumps(label)
     if not isinstance(label, str) or not label.strip():

@@ -109,6 +109,8 @@ def _key(data: DataConfig, text: TextConfig, seed: int, hashes: dict[Path, str],
 
     held_out = 0 if data.valid else data.held_out
     settings = {key: value for key, value in to_tables(text).items() if key not in _WHILE_TRAINING}
+    if not text.lossless:  # as the key was before there was a choice: runs that were begun then can go on
+        del settings["lossless"]
     return fingerprint(
         {
             "version": VERSION,

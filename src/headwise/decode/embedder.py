@@ -63,4 +63,4 @@ class Embedder:
         if self.config.positions == "learned" and len(framed) > self.config.max_positions:
             room = self.config.max_positions - (len(framed) - len(ids))
             framed, _ = self.tokenizer.frame(ids[:room])
-        return framed
+        return framed or [self.tokenizer.eos]  # an empty text without specials would leave nothing to look at

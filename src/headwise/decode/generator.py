@@ -146,8 +146,14 @@ class Generator:
             yield list(group)
 
     def prompt_ids(self, prompt: str) -> list[int]:
-        """What the model sees of a prompt: the beginning that it was trained with, no end."""
-        ids, _ = self.tokenizer.frame(self.tokenizer.encode(prompt))
+        """What the model sees of a prompt: the beginning that it was trained with, no end.
+
+        Rows of training here are cut from packed text (data/packed.py), in which nothing but an end stands between
+        two texts: a first token that was never seen would only disturb.
+        """
+        ids = self.tokenizer.encode(prompt)
+        if self.served.task.published:
+            ids, _ = self.tokenizer.frame(ids)
         while ids and ids[-1] == self.tokenizer.eos:
             ids = ids[:-1]
         return ids or [self.tokenizer.eos]  # an end is where a new text begins
@@ -179,7 +185,9 @@ class Generator:
         if watch is not None:
             choose = drawing(options.sampling, generator) if options.sampling else _likeliest
             teller = _Teller(watch, lambda ids: tokenizer.decode([*rows[0], *ids]), search.eos)
-            return [[walk(self._stepper, state, limits, search, None, lambda s: teller.tell(choose(s)))[0]]]
+            found = walk(self._stepper, state, limits, search, None, lambda s: teller.tell(choose(s)))
+            teller.finish()
+            return [[found[0]]]
         if options.sampling is None:
             return beam_search(self._stepper, state, limits, search)
         sampling = dataclasses.replace(options.sampling, samples=options.nbest)
@@ -220,3 +228,8 @@ class _Teller:
                 self.watch(text[self.told :])
                 self.told = len(text)
         return tokens
+
+    def finish(self) -> None:
+        """Tell what was held back, if the limit came before the rest of a character."""
+        if rest := self.decode(self.ids)[self.told :]:
+            self.watch(rest)

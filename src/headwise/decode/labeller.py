@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from headwise.data.labelled_batches import shortened
 from headwise.decode.batching import by_budget, padded
 from headwise.decode.serving import open_model, the_tokenizer
 from headwise.errors import ConfigError
@@ -78,17 +79,15 @@ class Labeller:
         return the_tokenizer(self.loaded, "this model")
 
     def _framed(self, first: list[int], second: list[int] | None) -> tuple[list[int], list[int]]:
-        """Ids and segments, cut to what the model can take: from the longer side first."""
+        """Ids and segments, cut to what the model can take as in training."""
         tokenizer = self.reader()
         longest = self.loaded.task.max_tokens
         if self.loaded.config.positions == "learned":
             longest = min(longest, self.loaded.config.max_positions)
-        ids, segments = tokenizer.frame(first, second)
-        while len(ids) > longest:
-            longer = first if second is None or len(first) >= len(second) else second
-            del longer[-(len(ids) - longest if second is None else 1) :]
-            ids, segments = tokenizer.frame(first, second)
-        return ids, segments
+        room = longest - len(tokenizer.frame([], None if second is None else [])[0])
+        left, right = shortened(len(first), len(second or []), max(room, 0))
+        ids, segments = tokenizer.frame(first[:left], None if second is None else second[:right])
+        return (ids, segments) if ids else ([tokenizer.eos], [0])  # an empty text without specials
 
     def _labels(self, logits: Tensor) -> list[Label]:
         if self.loaded.task.regression:

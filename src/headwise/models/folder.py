@@ -10,14 +10,14 @@ from typing import Any
 import torch
 
 from headwise.atomic import write_json
-from headwise.config import ModelConfig, from_tables, to_tables
+from headwise.config import ModelConfig, from_tables, modern_model, to_tables
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.convert.family import Ids
 from headwise.models.convert.published import export_published
 from headwise.models.foreign import write_folder
 from headwise.models.loaded import Description, LoadedModel, Task
 from headwise.models.published import PREPROCESSOR, is_foreign, preprocessor_config, read_published
-from headwise.models.weights import Weights, weights_of
+from headwise.models.weights import Weights, check_weights, weights_of
 from headwise.nn.lora import merged_weights
 from headwise.storage import (
     FORMAT,
@@ -96,6 +96,7 @@ def read_model(folder: Path) -> tuple[Description, Weights]:
 def convert(source: Path, target: Path, to: str, model_type: str = "") -> Description:
     """Read any model and write it as ours (`headwise`) or as Hugging Face's (`huggingface`)."""
     description, weights = read_model(source)
+    check_weights(description.empty(str(source)), weights, str(source))
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise ConfigError(f"{target}: is there already: choose another folder")
     if to == "headwise":
@@ -111,8 +112,9 @@ def convert(source: Path, target: Path, to: str, model_type: str = "") -> Descri
         model_type or description.task.published,
         description.task.labels,
     )
-    if description.tokenizer is not None:
-        description.tokenizer.save_published(target)  # first: a kind without a published form is refused
+    task = description.task
+    if description.tokenizer is not None:  # first: a kind without a published form is refused
+        description.tokenizer.save_published(target, framed=task.kind != "causal_lm" or bool(task.published))
     write_folder(target, config, tensors, generation_config=_generation(description))
     if description.task.image_mean:
         write_json(target / PREPROCESSOR, preprocessor_config(description))
@@ -200,11 +202,8 @@ def _describe(path: Path, described: dict[str, Any]) -> tuple[ModelConfig, Task]
     for part in ("model", "task"):
         if not isinstance(described.get(part), dict):
             raise CheckpointError(f"{path}: damaged: it has no table {part}")
-    model = described["model"]
-    if isinstance(model.get("rotary_scaling"), float):  # as format 1 had it
-        model = {**model, "rotary_scaling": {"kind": "linear", "factor": model["rotary_scaling"]}}
     try:
-        config = from_tables(ModelConfig, model, "model.")
+        config = from_tables(ModelConfig, modern_model(described["model"]), "model.")
         task = from_tables(Task, described["task"], "task.")
     except (TypeError, ConfigError) as error:  # TypeError: a field without a default is missing
         raise CheckpointError(f"{path}: damaged: {error}") from None

@@ -86,10 +86,14 @@ class Description:
 
     def build(self, where: str, weights: Weights, device: str | torch.device = "cpu") -> LoadedModel:
         """The model with these weights, ready for use."""
-        try:
-            with torch.device("meta"):
-                model = build(self.config, self.rows, self.specials.pad)
-        except ConfigError as error:
-            raise CheckpointError(f"{where}: its config.json describes no model: {error}") from None
+        model = self.empty(where)
         adopt_weights(model, {name: tensor.float() for name, tensor in weights.items()}, where)
         return LoadedModel(model.to(device).eval(), self.tokenizer, self.config, self.task, self.vocabulary, self.ids)
+
+    def empty(self, where: str) -> nn.Module:
+        """The model without memory for weights: their names and shapes."""
+        try:
+            with torch.device("meta"):
+                return build(self.config, self.rows, self.specials.pad)
+        except (ConfigError, ValueError) as error:
+            raise CheckpointError(f"{where}: its config.json describes no model: {error}") from None

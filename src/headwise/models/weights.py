@@ -21,14 +21,15 @@ def parameter_count(model: nn.Module) -> int:
 
 def set_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
     """Copy the weights into the model; a name too many or too few or another shape is an error."""
-    own = weights_of(model)
-    _check_names_and_shapes(own, weights, where)
+    check_weights(model, weights, where)
     with torch.no_grad():
-        for name, parameter in own.items():
+        for name, parameter in weights_of(model).items():
             parameter.copy_(weights[name])
 
 
-def _check_names_and_shapes(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], where: str) -> None:
+def check_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
+    """An error that names what is missing, too much or of another shape; the model may be one without memory."""
+    own = weights_of(model)
     missing, unexpected = own.keys() - weights.keys(), weights.keys() - own.keys()
     if missing or unexpected:
         problems = [f"missing: {', '.join(sorted(missing)[:5])}"] if missing else []
@@ -45,7 +46,7 @@ def adopt_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -
 
     Nothing is drawn at random and nothing copied, so a large model loads as fast as its file is read.
     """
-    _check_names_and_shapes(weights_of(model), weights, where)
+    check_weights(model, weights, where)
     parameters: dict[int, nn.Parameter] = {}
     for name, parameter in weights_of(model).items():
         parameters[id(parameter)] = nn.Parameter(weights[name])

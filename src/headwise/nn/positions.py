@@ -113,6 +113,7 @@ class Rotary(PositionEncoding):
     def __init__(self, frequencies: Frequencies) -> None:
         super().__init__()
         self.frequencies = frequencies
+        self.asks_for_values = frequencies.asks_for_values
 
     def rotation(self, positions: Tensor) -> Rotation:
         with positions.device:  # made where they are used: a copy from elsewhere would make a GPU wait

@@ -39,6 +39,8 @@ class RecurrentStack(nn.Module):
             for _ in range(layers)
         )
         self.backwards = backwards
+        self.asks_for_values = backwards
+        """The lengths of the texts, to read them from their ends."""
         self.cross_attention = cross_attention
         self.mix = nn.Linear(2 * width, width) if cross_attention is not None else None
         self.dropout = Dropout(dropout)

@@ -14,6 +14,8 @@ class Frequencies:
 
     factor = 1.0
     """What cosines and sines are multiplied by: some methods make attention sharper on long texts."""
+    asks_for_values = False
+    """Whether `turns` depends on the positions' values, for which a GPU has to be waited for."""
 
     def __init__(self, width: int, base: float = 10000.0) -> None:
         if width % 2:
@@ -43,6 +45,8 @@ class Linear(Frequencies):
 
 class Dynamic(Frequencies):
     """A larger base once a text outgrows `length`: slow pairs slow down most (NTK-aware scaling)."""
+
+    asks_for_values = True
 
     def __init__(self, width: int, base: float, stretch: float, length: int) -> None:
         super().__init__(width, base)
@@ -110,6 +114,8 @@ class Yarn(Frequencies):
 
 class LongRope(Frequencies):
     """A divisor a pair, found by search: one list up to the length of training, another beyond it (LongRoPE)."""
+
+    asks_for_values = True
 
     def __init__(
         self,

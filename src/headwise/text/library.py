@@ -112,9 +112,12 @@ class Library(Tokenizer):
             before = [*before, *self.encode(prefixes[f"{source} {target}"])]
         return before, after
 
-    def save_published(self, folder: Path) -> None:
+    def save_published(self, folder: Path, framed: bool = True) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(folder / "tokenizer.json", self.parts.files[DESCRIPTION])
+        description = self.parts.files[DESCRIPTION]
+        if not framed:
+            description = json.dumps({**json.loads(description), "post_processor": None}, ensure_ascii=False).encode()
+        write_bytes(folder / "tokenizer.json", description)
         write_json(folder / "tokenizer_config.json", self._published_config())
 
     def _published_config(self) -> dict[str, Any]:

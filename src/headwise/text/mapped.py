@@ -23,6 +23,7 @@ from headwise.text.tokenizer import Tokenizer
 
 SOURCE, TARGET, TABLE = "source.spm", "target.spm", "vocabulary.json"
 TARGET_TABLE = "target_vocabulary.json"
+PUBLISHED_NAMES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json", "sentencepiece.bpe.model")
 
 
 class Mapped(Tokenizer):
@@ -71,10 +72,12 @@ class Mapped(Tokenizer):
     def word_ids(self, ids: Sequence[int]) -> list[int]:
         return words_of([None if self.is_special(i) else self._spelt(i) for i in map(int, ids)])
 
-    def save_published(self, folder: Path) -> None:
+    def save_published(self, folder: Path, framed: bool = True) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         published: dict[str, str] = self.parts.settings["published"]
         for part, name in published.items():
+            if name not in PUBLISHED_NAMES:  # a folder's own word: it must not lead anywhere else
+                raise CheckpointError(f"this tokenizer asks to be written as {name!r}, which is no file of one")
             write_bytes(folder / name, self.parts.files[part])
         config: dict[str, Any] = self.parts.settings["config"]
         write_json(folder / "tokenizer_config.json", config)

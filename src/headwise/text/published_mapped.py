@@ -1,6 +1,5 @@
 """Marian's and M2M100's files: SentencePiece models, and a table of the ids of their pieces."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -94,7 +93,7 @@ def _mapped(
 
 
 def _table(facts: Facts, name: str) -> dict[str, int]:
-    table = json.loads(facts.read(name))
+    table = facts.read_json(name)
     if not isinstance(table, dict) or not all(isinstance(i, int) for i in table.values()):
         raise CheckpointError(f"{facts.folder / name} is damaged: it is no table of ids")
     return table

@@ -224,8 +224,11 @@ class Tokenizer(ABC):
         """Write the files that `load_tokenizer` reads."""
         write_parts(folder, self.kind, self.parts)
 
-    def save_published(self, folder: Path) -> None:
-        """Write the files that other libraries read, where there is a form for this kind that keeps all ids."""
+    def save_published(self, folder: Path, framed: bool = True) -> None:
+        """Write the files that other libraries read, where there is a form for this kind that keeps all ids.
+
+        Without `framed` they put no specials around a text: a language model trained here knows none there.
+        """
         raise ConfigError(f"a {self.kind} tokenizer has no published form; byte_bpe and wordpiece have one")
 
     def __eq__(self, other: object) -> bool:

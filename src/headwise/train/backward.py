@@ -74,12 +74,11 @@ class Recorded(Plain):
         optimiser.zero_grad(set_to_none=False)  # the recordings know where they are
 
     def _record(self, batch: Any) -> _Recording:
-        """Leaves gradients and random numbers as they were."""
+        """Leaves gradients and random numbers as they were: what is recorded is not computed yet."""
         weights = [weight for weight in self.model.parameters() if weight.requires_grad]
+        gradients = [weight.grad for weight in weights]
         for weight in weights:
-            if weight.grad is None:
-                weight.grad = torch.zeros_like(weight)
-        gradients = [weight.grad.clone() for weight in weights if weight.grad is not None]
+            weight.grad = None
         random_state = torch.cuda.get_rng_state(self.device)
         own = dataclasses.replace(batch, **{name: tensor.clone() for name, tensor in _tensors(batch).items()})
         share = torch.zeros((), device=self.device)
@@ -89,12 +88,12 @@ class Recorded(Plain):
             for _ in range(WARM_UP):
                 self._pass(own, share)
         torch.cuda.current_stream(self.device).wait_stream(aside)
+        for weight, gradient in zip(weights, gradients, strict=True):
+            # A weight that the loss does not reach keeps None, as in a plain pass: with 0 it would still decay.
+            weight.grad = torch.zeros_like(weight) if gradient is None and weight.grad is not None else gradient
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             loss = self._pass(own, share)
-        for weight, gradient in zip(weights, gradients, strict=True):
-            assert weight.grad is not None
-            weight.grad.copy_(gradient)
         torch.cuda.set_rng_state(random_state, self.device)
         return _Recording(graph, own, share, loss)
 
@@ -107,6 +106,11 @@ class Recorded(Plain):
 def _tensors(batch: Any) -> dict[str, Tensor]:
     values = {field.name: getattr(batch, field.name) for field in dataclasses.fields(batch)}
     return {name: value for name, value in values.items() if isinstance(value, Tensor)}
+
+
+def can_be_recorded(model: nn.Module) -> bool:
+    """Whether no part asks for values while it computes, which a recording cannot do."""
+    return not any(getattr(module, "asks_for_values", False) for module in model.modules())
 
 
 def compile_layers(model: nn.Module) -> None:

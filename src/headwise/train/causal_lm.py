@@ -77,6 +77,8 @@ class CausalJob:
             if len(text) > 1:
                 scores[name] = self._score(text)
                 say(f"{name}:\n{scores[name]}")
+            else:
+                say(f"{name}: not measured: it has no token to predict")
         return scores
 
     def _score(self, text: Text) -> LanguageScores:

@@ -120,6 +120,8 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
         mean, deviation = start.task.image_mean, start.task.image_std
     else:
         mean, deviation = channel_statistics(whole.images)
+        if len(mean) == 1:  # grey images serve a model of colours
+            mean, deviation = mean * recipe.model.channels, deviation * recipe.model.channels
     model = start.model if start else new_model(recipe, 0, 0).to(device)
     task = dataclasses.replace(
         start.task if start else Task(), kind="images", labels=classes, image_mean=mean, image_std=deviation

@@ -61,13 +61,16 @@ def check_language(recipe: Recipe) -> None:
 
 def open_text(recipe: Recipe, run: Path, say: Say, tokenizer: Tokenizer | None, *, mask: bool = False) -> PreparedText:
     """The recipe's text as tokens; `mask`: a tokenizer that is trained here gets a token that hides others."""
-
-    def train(config: Any, sentences: Any, languages: Any) -> Tokenizer:
-        return train_tokenizer(config, sentences, languages, mask=mask)
-
     cache = Path(recipe.data.cache) if recipe.data.cache else run / "data"
     return prepare_text(
-        recipe.data, recipe.text, cache, say, tokenizer, train_tokenizer=train, load_tokenizer=load_tokenizer
+        recipe.data,
+        recipe.text,
+        cache,
+        say,
+        tokenizer,
+        train_tokenizer=train_tokenizer,
+        load_tokenizer=load_tokenizer,
+        mask=mask,
     )
 
 

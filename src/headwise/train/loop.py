@@ -18,7 +18,7 @@ from headwise.data.prefetch import prefetch
 from headwise.errors import CheckpointError, TrainingError
 from headwise.storage import NewerFormatError
 from headwise.train.averages import MovingAverage, swapped
-from headwise.train.backward import Plain, Recorded, compile_layers
+from headwise.train.backward import Plain, Recorded, can_be_recorded, compile_layers
 from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint, set_aside, step_folder
 from headwise.train.interrupt import StopRequest
 from headwise.train.loss import TokenLoss
@@ -98,7 +98,7 @@ def fit(
 
     if config.compile:
         compile_layers(model)
-    recorded = device.type == "cuda" and getattr(stream, "uniform", False)
+    recorded = device.type == "cuda" and getattr(stream, "uniform", False) and can_be_recorded(model)
     backward = (Recorded if recorded else Plain)(model, objective, autocast)
 
     def regular(step: int) -> bool:
@@ -135,14 +135,9 @@ def fit(
             stopping = bool(stop)  # asked once: what comes after this is the affair of the next step
             saving = step % config.checkpoint_every == 0 or step == config.steps or stopping
             if len(unseen) >= look_every or logging or validating or saving:
-                progress = seen(progress, unseen, stream, reporter)
+                progress = seen(progress, unseen, stream, reporter, config.max_nonfinite, saved)
                 progress = dataclasses.replace(progress, seconds=time.perf_counter() - clock)
                 unseen.clear()
-                if progress.nonfinite_row >= config.max_nonfinite:
-                    raise TrainingError(
-                        f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "
-                        f"checkpoint is of step {saved}. Lower train.learning_rate or lengthen train.warmup"
-                    )
             if logging:
                 progress = log(progress, rate, norm.item(), reporter)
             if validate is not None and validating:
@@ -177,8 +172,10 @@ def update(optimiser: torch.optim.Optimizer, finite: Tensor) -> None:
     optimiser.step()
 
 
-def seen(progress: Progress, steps: list[Step], stream: Stream, reporter: Reporter) -> Progress:
-    """Count the steps, once their figures are here, and tell of those that were thrown away."""
+def seen(
+    progress: Progress, steps: list[Step], stream: Stream, reporter: Reporter, max_nonfinite: int, saved: int
+) -> Progress:
+    """Count the steps, once their figures are here, and tell of those that were thrown away; too many end the run."""
     table: list[list[float]] = torch.stack([step.figures for step in steps]).tolist()
     for step, (loss, nll, norm) in zip(steps, table, strict=True):
         if math.isfinite(loss) and math.isfinite(norm):
@@ -197,6 +194,11 @@ def seen(progress: Progress, steps: list[Step], stream: Stream, reporter: Report
             lines = ", ".join(line for batch in step.batches for line in stream.lines(batch)[:10])
             reporter.note(f"step {step.number}: loss {loss} and gradient norm {norm}: skipped. Its lines: {lines}")
         reporter.stepped(step.number, nll / step.count)
+        if progress.nonfinite_row >= max_nonfinite:
+            raise TrainingError(
+                f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "
+                f"checkpoint is of step {saved}. Lower train.learning_rate or lengthen train.warmup"
+            )
     return progress
 
 

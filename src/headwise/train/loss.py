@@ -80,7 +80,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         precision = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
         needs_gradient = learning and any(ctx.needs_input_grad[:3])
         vocabulary = weight.size(0)
-        weight_grad = torch.zeros_like(weight) if needs_gradient else None
+        weight_grad = torch.zeros_like(weight) if needs_gradient and ctx.needs_input_grad[1] else None
         bias_grad = torch.zeros_like(bias) if needs_gradient and bias is not None else None
         hidden_grad = torch.empty_like(hidden) if needs_gradient else None
         loss = hidden.new_zeros((), dtype=torch.float32)
@@ -105,13 +105,15 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
                 chunk_nll = -target_log_p.sum()
                 nll += chunk_nll
                 loss += (1 - smoothing) * chunk_nll + smoothing * smooth
-                if weight_grad is not None and hidden_grad is not None:
+                if hidden_grad is not None:
                     grad = log_p.exp_().sub_(smoothing / vocabulary)
                     grad.scatter_add_(1, target, torch.full_like(target_logit, smoothing - 1))
                     if bias_grad is not None:
                         bias_grad += grad.sum(0)
                     grad = grad.to(precision)
                     hidden_grad[part] = grad @ weight
+                    if weight_grad is None:  # frozen
+                        continue
                     if precision == weight_grad.dtype:
                         weight_grad.addmm_(grad.T, states)
                     else:
@@ -126,4 +128,5 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         hidden_grad, weight_grad, bias_grad = ctx.saved_tensors
         scale = gradients[0]
         bias_grad = None if bias_grad is None else bias_grad * scale
-        return hidden_grad * scale, weight_grad * scale, bias_grad, None, None, None
+        weight_grad = None if weight_grad is None else weight_grad * scale
+        return hidden_grad * scale, weight_grad, bias_grad, None, None, None

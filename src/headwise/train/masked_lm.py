@@ -88,6 +88,8 @@ class MaskedJob:
                     figures = measure(self.loaded.model, stream, 0)
                 scores[name] = LanguageScores(figures.tokens, figures.loss, accuracy=figures.accuracy)
                 say(f"{name}:\n{scores[name]}")
+            else:
+                say(f"{name}: not measured: it has fewer than language.block tokens")
         return scores
 
     def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:

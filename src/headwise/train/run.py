@@ -11,7 +11,7 @@ from typing import cast
 import torch
 
 from headwise.atomic import write_json, write_text
-from headwise.config import Recipe, from_tables, to_tables
+from headwise.config import Recipe, from_tables, modern_model, to_tables
 from headwise.devices import autocast_dtype, best_device
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
@@ -164,8 +164,8 @@ def claim(run: Path, recipe: Recipe, say: Say) -> None:
         return
     stored = read_json(run / RECIPE)
     try:
-        before = to_tables(from_tables(Recipe, stored))
-    except (ConfigError, TypeError) as error:
+        before = to_tables(from_tables(Recipe, {**stored, "model": modern_model(stored["model"])}))
+    except (ConfigError, TypeError, KeyError, AttributeError) as error:
         raise CheckpointError(f"{run / RECIPE}: damaged: {error}") from None
     now = to_tables(recipe)
     for part in BOUND:

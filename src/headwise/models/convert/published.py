@@ -44,7 +44,7 @@ def import_published(foreign: Foreign) -> Imported:
         ids=_ids(published, family),
         family=family,
         labels=labels,
-        regression=published.get("problem_type", "") == "regression",
+        regression=head == "classifier" and _is_regression(published),
     )
 
 
@@ -72,7 +72,9 @@ def export_published(
         raise ConfigError(f"a {family.model_type} with these positions would have the padding id {told}, not {ids.pad}")
     if family.is_image:
         del described["vocab_size"]
-    if labels:
+    if config.classes:
+        labels = labels or tuple(f"LABEL_{number}" for number in range(config.classes))
+        described["problem_type"] = "regression" if config.classes == 1 else "single_label_classification"
         described["id2label"] = {str(number): label for number, label in enumerate(labels)}
         described["label2id"] = {label: number for number, label in enumerate(labels)}
     tensors = to_theirs(family.names(config), weights)
@@ -188,6 +190,11 @@ def _family_of(foreign: Foreign) -> tuple[Family, Head]:
     known = ", ".join(name for family in PUBLISHED for name in family.architectures)
     what = ", ".join(map(str, named)) or kind or "(none named)"
     raise CheckpointError(f"{foreign.where}: the architecture {what} is not known here; there are: {known}")
+
+
+def _is_regression(published: Published) -> bool:
+    """Said, or, as their library takes it, to be seen from the single output."""
+    return bool(published.get("problem_type", "regression" if published.classes == 1 else "") == "regression")
 
 
 def _tidied(tensors: Mapping[str, Tensor], family: Family) -> dict[str, Tensor]:
