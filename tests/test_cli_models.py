@@ -15,6 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from headwise.cli import main
 from headwise.decode.embedder import Embedder
 from headwise.decode.filler import Filler
 from headwise.decode.generator import GenerateOptions, Generator
@@ -201,8 +202,23 @@ def test_fill(models: dict[str, Path], capsys: Capture) -> None:
     assert shown == [[[f"{c.probability:.4f}", c.token, c.text] for c in blank] for blank in blanks]
     (record,) = records(ok(capsys, *start, "--json", text))
     assert record == {"text": text, "blanks": [[dataclasses.asdict(each) for each in blank] for blank in blanks]}
-    assert "no blank (___) in 'A dog'" in wrong(capsys, *start, "A dog")
+    assert "text 1: there is no blank (___) in 'A dog'" in wrong(capsys, *start, "A dog")
     assert "too long" in wrong(capsys, *start, "___ " + "fish " * 99)
+
+
+def test_fill_line_by_line(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    start = ["fill", "--model", models["masked_lm"], "--top", 1]
+    lines = ["A ___", "", "The ___"]
+    expected = ok(capsys, *start, lines[0]) + "\n" + ok(capsys, *start, lines[2])
+    assert ok(capsys, *start, "--input", lines_file(tmp_path / "in", lines)) == expected
+    found = records(ok(capsys, *start, "--json", "--input", tmp_path / "in"))
+    assert [len(each["blanks"]) for each in found] == [1, 0, 1]  # type: ignore[arg-type]
+    assert main([*map(str, start), "--input", lines_file(tmp_path / "in", [*lines, "no blank", "A ___"])]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == expected
+    assert captured.err.startswith("headwise: line 4: there is no blank")
+    assert main([*map(str, start), "A ___ 龍", "A ___"]) == 0
+    assert capsys.readouterr().err == "headwise: text 1: with words that the model does not know\n"
 
 
 # --- embed ---------------------------------------------------------------------------------------------

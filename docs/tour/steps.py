@@ -24,7 +24,7 @@ ELSEWHERE = "The apple is red."
 
 
 def model_facts(p: Pass) -> str:
-    config, tokenizer = p.translator.loaded.config, p.translator.tokenizer
+    config, tokenizer = p.translator.config, p.translator.tokenizer
     parameters = sum(each.numel() for each in p.model.parameters())
     state = "" if p.finished else "\n\n*Made from a checkpoint of a run that was still going.*"
     facts = {
@@ -67,7 +67,7 @@ def embeddings(p: Pass) -> str:
 
 
 def positions(p: Pass) -> str:
-    width = p.translator.loaded.config.width
+    width = p.translator.config.width
     encoding = Sinusoidal(width)
     sinusoids = encoding.table(torch.arange(101))
     pictures.positions(sinusoids[:64])
@@ -297,7 +297,7 @@ def decoder(p: Pass) -> str:
 
 def model_parts(p: Pass) -> str:
     S, T = len(p.source), len(p.target) - 1
-    config, vocabulary = p.translator.loaded.config, p.translator.tokenizer.size
+    config, vocabulary = p.translator.config, p.translator.tokenizer.size
 
     def size(module: torch.nn.Module) -> str:
         return f"{sum(each.numel() for each in module.parameters()):,}"

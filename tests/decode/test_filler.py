@@ -29,7 +29,7 @@ def test_probabilities_are_a_softmax_of_the_logits() -> None:
         assert len(blanks) == len(expected) == text.count(BLANK)
         for candidates, distribution in zip(blanks, expected, strict=True):
             best = distribution.topk(7)
-            assert [each.token for each in candidates] == filler.tokenizer.pieces(best.indices.tolist())
+            assert [each.token for each in candidates] == [filler.tokenizer.alone(i) for i in best.indices.tolist()]
             assert [each.probability for each in candidates] == pytest.approx(best.values.tolist(), abs=1e-5)
 
 
@@ -42,11 +42,17 @@ def test_all_candidates_together_are_certain() -> None:
 
 def test_the_text_has_the_token_in_its_blank() -> None:
     filler = Filler(encoder(), "cpu")
-    ((candidates,),) = filler.fill("the ___ sees", top=50)
-    whole_words = [each for each in candidates if each.token[0] == "▁" and each.token[1:].isalpha()]
-    assert whole_words
-    for each in whole_words:
-        assert each.text == f"the {each.token[1:]} sees"
+    ((first, second),) = filler.fill("The  (___)  sees,___ !", top=10**6)
+    assert [each.text for each in first] == [f"The  ({each.token})  sees,___ !" for each in first]
+    assert [each.text for each in second] == [f"The  (___)  sees,{each.token} !" for each in second]
+    shown = filler.tokenizer.pieces(range(filler.tokenizer.size))
+    assert {each.token for each in first} == {piece.removeprefix("▁") or "▁" for piece in shown}
+
+
+def test_unknown_words_are_seen() -> None:
+    filler = Filler(encoder(), "cpu")
+    assert filler.has_unknown("A ___ 龍")
+    assert not filler.has_unknown("A ___ dog")
 
 
 def test_the_models_own_mask_is_a_blank_too() -> None:

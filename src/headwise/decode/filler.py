@@ -1,5 +1,6 @@
 """An encoder alone at work: it fills in blanks."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ class Candidate:
     """What could stand in a blank."""
 
     text: str
-    """The whole text with it."""
+    """The whole text with it, as it was given; other blanks are still there."""
     token: str
     probability: float
 
@@ -36,6 +37,7 @@ class Filler:
             raise CheckpointError("this model represents texts but does not fill in blanks: use `headwise embed`")
         self.mask: int = self.tokenizer.mask
         self.mask_text = self.tokenizer.pieces([self.mask])[0]
+        self._blank = re.compile(f"{re.escape(BLANK)}|{re.escape(self.mask_text)}")
 
     @torch.inference_mode()
     def fill(self, texts: Sequence[str] | str, top: int = 5) -> list[list[list[Candidate]]]:
@@ -47,11 +49,11 @@ class Filler:
         for batch in by_budget(order, [len(row) for row in rows]):
             logits = self.served.model(padded([rows[i] for i in batch], self.tokenizer.pad, self.served.device))
             for i, row_logits in zip(batch, logits, strict=True):
-                for place in [at for at, token in enumerate(rows[i]) if token == self.mask]:
+                for number, place in enumerate([at for at, token in enumerate(rows[i]) if token == self.mask]):
                     likeliest = row_logits[place].float().softmax(-1).topk(min(top, row_logits.size(-1)))
                     results[i].append(
                         [
-                            self._candidate(rows[i], place, token, probability)
+                            self._candidate(texts[i], number, token, probability)
                             for probability, token in zip(
                                 likeliest.values.tolist(), likeliest.indices.tolist(), strict=True
                             )
@@ -61,7 +63,7 @@ class Filler:
 
     def ids(self, text: str) -> list[int]:
         """What the model sees of a text with blanks."""
-        blanks = text.replace(BLANK, self.mask_text)
+        blanks = self._blank.sub(lambda _: self.mask_text, text)
         wanted = blanks.count(self.mask_text)
         if not wanted:
             raise DataError(f"there is no blank ({BLANK}) in {text!r}")
@@ -77,6 +79,13 @@ class Filler:
             raise DataError(f"a text of {len(framed)} tokens is too long: this model knows {longest} positions")
         return framed
 
-    def _candidate(self, row: list[int], place: int, token: int, probability: float) -> Candidate:
-        filled = [*row[:place], token, *row[place + 1 :]]
-        return Candidate(self.tokenizer.decode(filled), self.tokenizer.pieces([token])[0], probability)
+    def has_unknown(self, text: str) -> bool:
+        """Whether a part of a text with blanks is nothing that the model knows."""
+        unknown = self.tokenizer.unk
+        return unknown not in (self.tokenizer.sos, self.tokenizer.eos) and unknown in self.ids(text)
+
+    def _candidate(self, text: str, number: int, token: int, probability: float) -> Candidate:
+        word = self.tokenizer.alone(token)
+        parts = self._blank.split(text)
+        filled = BLANK.join(parts[: number + 1]) + word + BLANK.join(parts[number + 1 :])
+        return Candidate(filled, word, probability)

@@ -136,6 +136,10 @@ class Library(Tokenizer):
         text: str = self._library.decode(ids, skip_special_tokens=True)
         return clean_up(text) if self._clean_up else text
 
+    def _alone(self, i: int) -> str:
+        text = super()._alone(i)  # where a piece stands first, the decoder leaves the mark that it goes on with a word
+        return text.removeprefix(self._continuing) if text != self._continuing else text
+
     def _raw(self, i: int) -> str:
         return self._pieces.get(i, f"<{i}>")
 

@@ -125,6 +125,11 @@ class Tokenizer(ABC):
         """What each id stands for, to look at; a piece that begins a word begins with ▁."""
         return [self._names.get(i) or self._piece(i) for i in map(int, ids)]
 
+    def alone(self, i: int) -> str:
+        """What an id adds to a text, without spaces around it; a special, or half a character, as `pieces` has it."""
+        text = self._alone(i)
+        return text if text and "\ufffd" not in text else self.pieces([i])[0]
+
     def piece_ids(self, pieces: Sequence[str]) -> list[int]:
         """The ids of what `pieces` gave."""
         for piece in pieces:
@@ -256,6 +261,9 @@ class Tokenizer(ABC):
     @abstractmethod
     def _decode(self, ids: list[int]) -> str:
         """Of ids without specials."""
+
+    def _alone(self, i: int) -> str:
+        return self.decode([i]).strip()
 
     @abstractmethod
     def _piece(self, i: int) -> str:
