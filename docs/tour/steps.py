@@ -12,7 +12,7 @@ from headwise.config import TrainConfig
 from headwise.decode.alignment import align, pharaoh
 from headwise.decode.stepper import DecoderStepper
 from headwise.nn.attention import MultiHeadAttention, explicit_attention
-from headwise.nn.masks import additive, causal_mask
+from headwise.nn.masks import EVERYTHING, additive, causal_mask
 from headwise.nn.positions import Sinusoidal
 from headwise.nn.stack import Layer
 from headwise.train.loss import plain_cross_entropy, projected_cross_entropy
@@ -221,7 +221,7 @@ def leak(p: Pass) -> str:
     without = copy.deepcopy(p.model)
     for layer in without.decoder.layers:
         assert isinstance(layer, Layer)
-        layer.causal = False
+        layer.pattern = EVERYTHING
     rows = []
     for name, model in (("with the mask", p.model), ("mask left out", without)):
         change = (model(source, shown) - model(source, changed))[0].abs().amax(-1)  # [T]
