@@ -156,7 +156,7 @@ def test_info_shows_the_figures_of_every_task(models: dict[str, Path], tmp_path:
     }
     (tmp_path / "model" / "scores.json").write_text(json.dumps(scores))
     facts = json.loads(ok(capsys, "info", tmp_path / "model", "--json"))
-    assert facts["test"] == "accuracy 0.8765, 1,234 examples"
+    assert facts["test"] == "accuracy 87.65 %, 1,234 examples"
     assert facts["validation set"] == "loss 12.35, bits per character 1.5000, 9 tokens"
     (tmp_path / "model" / "scores.json").write_text('{"test": 3}')
     assert "scores.json: damaged" in wrong(capsys, "info", tmp_path / "model")
@@ -179,13 +179,17 @@ def test_generate(models: dict[str, Path], capsys: Capture) -> None:
     (cut,) = records(ok(capsys, *start, "--json", "--max-tokens", 1, TEXTS[0]))
     assert cut["finished"] is False
     (greedy,) = generator.generate("A", GenerateOptions(beam=3, nbest=3))
-    assert ok(capsys, *start, "--beam", 3, "--nbest", 3, "A").splitlines() == [f"A{each.text}" for each in greedy.nbest]
+    lines = ok(capsys, *start, "--beam", 3, "--nbest", 3, "A", "A").splitlines()
+    assert lines == [f"{number}\tA{each.text}" for number in (1, 2) for each in greedy.nbest]
 
 
 def test_generate_at_random(models: dict[str, Path], capsys: Capture) -> None:
     start = ["generate", "--model", models["causal_lm"], "--sample", "--temperature", 3, "--max-tokens", 8, "The"]
     assert ok(capsys, *start, "--seed", 1) == ok(capsys, *start, "--seed", 1) != ok(capsys, *start, "--seed", 2)
     assert len(ok(capsys, *start, "--nbest", 3, "--top-k", 50, "--top-p", 0.9).splitlines()) == 3
+    drawn = ok(capsys, *start, "--top-k", 50, "--seed", 3)
+    assert ok(capsys, *[word for word in start if word != "--sample"], "--top-k", 50, "--seed", 3) == drawn
+    assert "leave out --sample" in wrong(capsys, *start, "--temperature", 0)
     for mistake in (["--temperature", 0], ["--top-p", 2], ["--seed", -1], ["--no-repeat", -1]):
         wrong(capsys, *start, *mistake)
 
@@ -239,6 +243,8 @@ def test_embed(kind: str, models: dict[str, Path], tmp_path: Path, capsys: Captu
     np.testing.assert_array_equal(np.load(out), expected.numpy())
     cosines = np.loadtxt(ok(capsys, *start, *TEXTS, "--similarity").splitlines())
     np.testing.assert_allclose(cosines, (expected @ expected.T).numpy(), atol=1e-4)
+    ok(capsys, *start, *TEXTS, "--similarity", "--output", out)
+    np.testing.assert_allclose(np.load(out), cosines, atol=1e-4)
 
 
 def test_embed_into_an_array(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
@@ -278,7 +284,7 @@ def test_classify_pictures(models: dict[str, Path], tmp_path: Path, capsys: Capt
     assert found[0]["label"] == lines[0][0]
     broken = lines_file(tmp_path / "broken.png", ["no picture"])
     assert "cannot be read as an image" in wrong(capsys, *start, red, broken)
-    assert "nowhere.png" in wrong(capsys, *start, tmp_path / "nowhere.png")
+    assert "nowhere.png: no such file" in wrong(capsys, *start, tmp_path / "nowhere.png")
     assert "classifies texts" in wrong(capsys, "classify", "--model", models["classify"], "--images", red)
     assert "classifies pictures" in wrong(capsys, "classify", "--model", models["images"], "A dog")
 

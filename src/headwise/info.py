@@ -9,10 +9,13 @@ import torch
 from headwise import __version__
 from headwise.devices import best_device
 from headwise.errors import CheckpointError
+from headwise.metrics import shown
 from headwise.models.folder import checkpoints, load
 from headwise.models.weights import parameter_count
 from headwise.presets import PRESETS
 from headwise.storage import read_json
+from headwise.text.kinds import TOKENIZERS
+from headwise.text.tokenizer import Tokenizer
 from headwise.train.checkpoint import read_progress
 from headwise.train.run import SCORES
 
@@ -41,7 +44,7 @@ def describe_folder(folder: Path) -> dict[str, Any]:
         "positions": model.positions,
         "norm": f"{model.norm}, {model.norm_order}",
         "parameters": parameter_count(loaded.model),
-        "tokenizer": f"{loaded.tokenizer.kind}, {loaded.tokenizer.size} tokens" if loaded.tokenizer else "(none)",
+        "tokenizer": _tokenizer(loaded.tokenizer),
     }
     finished = checkpoints(folder)
     if finished:
@@ -56,13 +59,20 @@ def describe_folder(folder: Path) -> dict[str, Any]:
     return facts
 
 
+def _tokenizer(tokenizer: Tokenizer | None) -> str:
+    if tokenizer is None:
+        return "(none)"
+    kind = tokenizer.kind if tokenizer.kind in TOKENIZERS else f"published ({tokenizer.kind})"
+    return f"{kind}, {tokenizer.size} tokens"
+
+
 _NAMES = {"bleu": "BLEU", "chrf": "chrF"}
 
 
 def _shown(scores: dict[str, Any]) -> str:
     """The figures first, then on how much they were measured; neither signatures nor what was not measured."""
     figures = [
-        f"{_NAMES.get(name, name.replace('_', ' '))} {value:.{2 if abs(value) >= 10 else 4}f}"
+        shown(_NAMES.get(name, name.replace("_", " ")), value, 2 if abs(value) >= 10 else 4)
         for name, value in scores.items()
         if isinstance(value, float)
     ]

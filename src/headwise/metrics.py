@@ -79,6 +79,9 @@ METRICS: dict[str, Callable[[Values, Values], float]] = {
 }
 """All of them the higher the better."""
 
+SHARES = frozenset({*METRICS, "next sentence"})
+"""Figures that are 1 at best: kept as they are, shown times 100."""
+
 OF_NUMBERS = frozenset({"pearson", "spearman"})
 """Those that compare numbers; the others compare classes."""
 
@@ -87,6 +90,11 @@ def metric(name: str) -> Callable[[Values, Values], float]:
     if name not in METRICS:
         raise ConfigError(f"no metric {name!r}; there are: {', '.join(METRICS)}")
     return METRICS[name]
+
+
+def shown(name: str, value: float, digits: int = 3) -> str:
+    """A figure as people read it: shares in per cent."""
+    return f"{name} {100 * value:.2f} %" if name in SHARES else f"{name} {value:.{digits}f}"
 
 
 def _pair(predictions: Values, labels: Values) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -25,6 +25,11 @@ BART: dict[str, Any] = {
 }
 
 
+def pegasus(**changes: Any) -> Callable[[], Any]:
+    values = {**BART, "activation_function": "relu", "scale_embedding": True, **changes}
+    return lambda: hf.PegasusForConditionalGeneration(hf.PegasusConfig(**values))
+
+
 def marian(**changes: Any) -> Callable[[], Any]:
     values = {**BART, "decoder_vocab_size": 61, "activation_function": "swish", "scale_embedding": True, **changes}
     return lambda: hf.MarianMTModel(hf.MarianConfig(**values))
@@ -89,6 +94,8 @@ FAR_PAD = {"pad_token_id": 3, "decoder_start_token_id": 2}
 
 CASES: dict[tuple[str, str], Callable[[], Any]] = {
     ("marian", "plain"): marian(),
+    ("pegasus", "plain"): pegasus(),
+    ("pegasus", "unequal-sides"): pegasus(encoder_ffn_dim=40, encoder_attention_heads=2, scale_embedding=False),
     ("marian", "unequal-sides"): marian(encoder_ffn_dim=40, encoder_attention_heads=2, activation_function="gelu"),
     ("marian", "unscaled-odd-heads"): marian(scale_embedding=False, **ODD_HEADS),
     ("marian", "two-embeddings"): marian(share_encoder_decoder_embeddings=False),

@@ -251,6 +251,33 @@ def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
     assert load_published(tmp_path, {}) is None
 
 
+def test_a_vocabulary_that_is_not_berts(folders: dict[str, Path], tmp_path: Path) -> None:
+    """What is a WordPiece vocabulary and what only looks like one: nothing is guessed."""
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    (tmp_path / "vocab.txt").write_text("\n".join([*specials, "c", "C", "(", "[nH]", ">>"]))
+    assert load_published(tmp_path, {"model_type": "albert"}) is None
+    (tmp_path / "vocab.txt").write_bytes((folders["bert"] / "vocab.txt").read_bytes())
+    assert load_published(tmp_path, {"model_type": "albert"}) is not None
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "SmilesTokenizer"}')
+    assert load_published(tmp_path, {}) is None
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizerFast"}')
+    assert load_published(tmp_path, {}) is not None
+
+
+def test_values_of_the_wrong_kind(folders: dict[str, Path], published: dict[str, Tokenizer], tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_bytes((folders["bert"] / "vocab.txt").read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer", "unk_token": null}')
+    with pytest.raises(CheckpointError, match="damaged"):
+        load_published(tmp_path, {})
+    parts = published["marian"].parts
+    for settings in (
+        {**parts.settings, "code": "("},
+        {key: value for key, value in parts.settings.items() if key != "found"},
+    ):
+        with pytest.raises(CheckpointError, match="damaged"):
+            Mapped(dataclasses.replace(parts, settings=settings))
+
+
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"])
 def test_damaged_files(folders: dict[str, Path], tmp_path: Path, name: str) -> None:
     (tmp_path / "vocab.txt").write_bytes((folders["bert"] / "vocab.txt").read_bytes())

@@ -21,7 +21,7 @@ headwise embed --model minilm --input sentences.txt --output vectors.npy
 headwise embed --model minilm --similarity "A man is eating." "Someone has a meal." "It rains."
 
 Numbers are separated by tabs; an --output that ends in .npy is a NumPy array [texts, width]. With --similarity
-the cosines between all texts are shown instead.
+the cosines between all texts are shown or saved instead.
 """,
     )
     add_texts(command, "embed")
@@ -32,6 +32,8 @@ the cosines between all texts are shown instead.
 
 
 def run_embed(args: argparse.Namespace) -> int:
+    import numpy as np
+
     from headwise.decode.embedder import Embedder
 
     texts = given_texts(args, "embed")
@@ -41,12 +43,17 @@ def run_embed(args: argparse.Namespace) -> int:
             raise ConfigError("--similarity prints cosines alone: it takes neither --json nor --raw")
         everything = [text for chunk in texts for text in chunk]
         vectors = embedder.embed(everything, args.pooling)
+        if args.output and args.output.endswith(".npy"):
+            return save_array(args.output, (vectors @ vectors.T).numpy())
         with output(args.output) as file:
             for row in (vectors @ vectors.T).tolist():
                 print("\t".join(f"{value:.4f}" for value in row), file=file)
         return 0
     if args.output and args.output.endswith(".npy"):
-        return save_array(args, embedder, texts)
+        if args.json:
+            raise ConfigError("--json and an --output of .npy exclude each other")
+        rows = [embedder.embed(chunk, args.pooling, not args.raw).numpy() for chunk in texts if chunk]
+        return save_array(args.output, np.concatenate(rows) if rows else np.zeros((0, embedder.width), np.float32))
     with output(args.output) as file:
         for chunk in texts:
             rows = embedder.embed(chunk, args.pooling, not args.raw).tolist()
@@ -59,14 +66,11 @@ def run_embed(args: argparse.Namespace) -> int:
     return 0
 
 
-def save_array(args: argparse.Namespace, embedder: Any, texts: Any) -> int:
+def save_array(path: str, array: Any) -> int:
     import numpy as np
 
     from headwise.atomic import replacing
 
-    if args.json:
-        raise ConfigError("--json and an --output of .npy exclude each other")
-    vectors = [embedder.embed(chunk, args.pooling, not args.raw).numpy() for chunk in texts if chunk]
-    with replacing(Path(args.output)) as temporary, temporary.open("wb") as file:
-        np.save(file, np.concatenate(vectors) if vectors else np.zeros((0, embedder.width), np.float32))
+    with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+        np.save(file, array)
     return 0

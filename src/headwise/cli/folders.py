@@ -54,5 +54,5 @@ def run_info(args: argparse.Namespace) -> int:
     else:
         width = max(map(len, facts))
         for name, value in facts.items():
-            print(f"{name:{width}}  {value}")
+            print(f"{name:{width}}  {f'{value:,}' if isinstance(value, int) else value}")
     return 0

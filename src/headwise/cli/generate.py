@@ -28,6 +28,8 @@ def add_generate(commands: Any) -> None:
 headwise generate --model my-gpt "Once upon a time"
 headwise generate --model stories15M/model.bin "Once upon a time" --sample --temperature 0.8 --top-p 0.9
 headwise generate --model smollm2.gguf --input prompts.txt --json --max-tokens 50
+
+With --nbest above 1 the number of the prompt comes first, and a tab.
 """,
     )
     add_texts(command, "continue")
@@ -74,6 +76,7 @@ def run_generate(args: argparse.Namespace) -> int:
                         }
                         print(json.dumps(record, ensure_ascii=False), file=file)
                     else:
-                        print(candidate.prompt + candidate.text, file=file)
+                        number = f"{done}\t" if args.nbest > 1 else ""
+                        print(number + candidate.prompt + candidate.text, file=file)
             file.flush()
     return 0

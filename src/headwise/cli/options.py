@@ -126,19 +126,23 @@ def chunks(items: Iterator[str], size: int) -> Iterator[list[str]]:
 
 def add_sampling(command: argparse.ArgumentParser) -> None:
     command.add_argument("--sample", action="store_true", help="draw at random instead of searching")
-    command.add_argument("--temperature", type=float, default=1.0)
-    command.add_argument("--top-k", type=int, default=0)
-    command.add_argument("--top-p", type=float, default=1.0)
+    command.add_argument(
+        "--temperature", type=float, metavar="T", help="below 1: likelier tokens oftener; implies --sample"
+    )
+    command.add_argument("--top-k", type=int, metavar="K", help="only from the K likeliest; implies --sample")
+    command.add_argument("--top-p", type=float, metavar="P", help="only from this much probability; implies --sample")
     command.add_argument("--seed", type=int, default=0, help="of --sample")
 
 
 def sampling(args: argparse.Namespace) -> "SamplingOptions | None":
-    """The options of `add_sampling`."""
+    """The options of `add_sampling`; one that says how to draw asks for drawing."""
     from headwise.decode.sampling import SamplingOptions
 
-    if not args.sample:
+    options = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}
+    given = {name: value for name, value in options.items() if value is not None}
+    if not args.sample and not given:
         return None
-    return SamplingOptions(args.temperature, args.top_k, args.top_p, samples=args.nbest)
+    return SamplingOptions(**given, samples=args.nbest)
 
 
 @contextmanager

@@ -57,9 +57,9 @@ def run_tokenizer_train(args: argparse.Namespace) -> int:
 
 
 def run_tokenizer_encode(args: argparse.Namespace) -> int:
-    from headwise.text.kinds import load_tokenizer
+    from headwise.models.folder import read_tokenizer
 
-    tokenizer = load_tokenizer(model_folder(args))
+    tokenizer = read_tokenizer(model_folder(args))
     for line in read_lines(args.input):
         ids = tokenizer.encode(line)
         print(" ".join(map(str, ids) if args.ids else tokenizer.pieces(ids)))
@@ -67,9 +67,9 @@ def run_tokenizer_encode(args: argparse.Namespace) -> int:
 
 
 def run_tokenizer_decode(args: argparse.Namespace) -> int:
-    from headwise.text.kinds import load_tokenizer
+    from headwise.models.folder import read_tokenizer
 
-    tokenizer = load_tokenizer(model_folder(args))
+    tokenizer = read_tokenizer(model_folder(args))
     for number, line in enumerate(read_lines(args.input), 1):
         try:
             words = line.split()

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from headwise.cli.options import add_command, add_languages, positive
-from headwise.config import override, parse_setting, read_recipe
-from headwise.errors import ConfigError
+from headwise.config import modern_model, override, parse_setting, read_recipe
+from headwise.errors import CheckpointError, ConfigError
 from headwise.presets import DEFAULTS, PRESETS
 
 
@@ -24,6 +24,7 @@ headwise train --source train.en.xz --target train.de.xz --from en --to de --out
 headwise train --init opus-mt-en-de --pairs memory.tmx --from en --to de --out my-model
 headwise train --task causal_lm --text books.txt.xz --out my-language-model
 headwise train --init my-encoder --labelled reviews.tsv --out my-classifier
+headwise train --out my-model --steps 20000
 headwise train recipes/multi30k_en_de.toml --set data.folder=/data/multi30k --set train.steps=2000 --out runs/m30k
 """,
     )
@@ -86,10 +87,10 @@ def run_train(args: argparse.Namespace) -> int:
 
 def train_tables(args: argparse.Namespace) -> dict[str, Any]:
     """The tables of the recipe with the options laid over them."""
-    tables = read_recipe(Path(args.recipe)) if args.recipe else {}
     corpora, valid = corpus_tables(args, ""), corpus_tables(args, "valid_")
+    tables = read_recipe(Path(args.recipe)) if args.recipe else {} if corpora else begun(args.out)
     options: dict[str, Any] = {
-        "task": args.task or (None if "task" in tables else task_of(corpora)),
+        "task": args.task or (None if "task" in tables else task_of(corpora, args.init or tables.get("init"))),
         "init": args.init,
         "out": args.out,
         "seed": args.seed,
@@ -107,27 +108,56 @@ def train_tables(args: argparse.Namespace) -> dict[str, Any]:
     }
     given = {key: value for key, value in options.items() if value is not None}
     tables = override(tables, given | dict(map(parse_setting, args.settings)))
+    check_kinds(str(tables.get("task", "translation")), [*corpora, *valid])
     data = tables.get("data", {})
     if not isinstance(data, dict) or not data.get("train"):
         raise ConfigError(
             "no training data: give --pairs FILE, or --source F and --target F, or --text, --labelled or --images, "
-            "or a recipe"
+            "or a recipe, or the --out of a run that was begun"
         )
     return tables
 
 
 KINDS = {
-    "pairs": "translation",
-    "source": "translation",
-    "text": "causal_lm",
-    "labelled": "classify",
-    "images": "images",
+    "pairs": ("translation",),
+    "source": ("translation",),
+    "text": ("causal_lm", "masked_lm"),
+    "labelled": ("classify",),
+    "images": ("images",),
 }
-"""What each option of data is for, unless --task says otherwise."""
+"""The tasks that each option of data is for; the first is meant unless --task, or the model to start from, says
+otherwise."""
 
 
-def task_of(corpora: list[dict[str, Any]]) -> str | None:
-    return next((KINDS[kind] for corpus in corpora for kind in corpus if kind in KINDS), None)
+def task_of(corpora: list[dict[str, Any]], init: str | None) -> str | None:
+    tasks = next((KINDS[kind] for corpus in corpora for kind in corpus if kind in KINDS), ())
+    if len(tasks) > 1 and init:
+        from headwise.train.start import folder_config
+
+        family = folder_config(init).family
+        return family if family in tasks else tasks[0]
+    return next(iter(tasks), None)
+
+
+def check_kinds(task: str, corpora: list[dict[str, Any]]) -> None:
+    """Each task has data of its own."""
+    for kind in (kind for corpus in corpora for kind in corpus if kind in KINDS):
+        if task in DEFAULTS and task not in KINDS[kind]:
+            own = " or ".join(f"--{each}" for each, tasks in KINDS.items() if task in tasks)
+            raise ConfigError(f"--{kind} is for {' and '.join(KINDS[kind])}; for the task {task} give {own}")
+
+
+def begun(out: str | None) -> dict[str, Any]:
+    """The recipe of the run in this folder, if there is one: it goes on."""
+    path = Path(out or "", "recipe.json")
+    if not out or not path.is_file():
+        return {}
+    from headwise.storage import read_json
+
+    stored = read_json(path)
+    if not isinstance(stored, dict) or not isinstance(stored.get("model"), dict):
+        raise CheckpointError(f"{path}: damaged: it is no recipe")
+    return {**stored, "model": modern_model(stored["model"])}
 
 
 def corpus_tables(args: argparse.Namespace, prefix: str) -> list[dict[str, Any]]:

@@ -64,7 +64,8 @@ the text; with --alignments the word alignment (source-target, from 0).
 def run_translate(args: argparse.Namespace) -> int:
     from headwise.decode.translator import TranslateOptions
 
-    if args.nbest > args.beam and not args.sample:
+    drawing = sampling(args)
+    if args.nbest > args.beam and drawing is None:
         args.beam = args.nbest
     options = TranslateOptions(
         beam=args.beam,
@@ -72,7 +73,7 @@ def run_translate(args: argparse.Namespace) -> int:
         length_penalty=args.length_penalty,
         max_ratio=args.max_ratio,
         no_repeat=args.no_repeat,
-        sampling=sampling(args),
+        sampling=drawing,
         seed=args.seed,
         alignments=args.alignments or args.json,
     )

@@ -72,6 +72,8 @@ def decode_file(path: Path, size: int, mode: str) -> NDArray[np.uint8]:
             if "transparency" in picture.info:
                 picture = picture.convert("RGBA")
             fitted = operations.fit(picture.convert(mode), (size, size), image_module.Resampling.BICUBIC)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
     except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:
         raise DataError(f"{path}: cannot be read as an image: {error}") from None
     pixels = np.asarray(fitted, np.uint8)

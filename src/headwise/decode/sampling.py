@@ -26,7 +26,9 @@ class SamplingOptions:
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:
-            raise ConfigError(f"temperature must be above 0, not {self.temperature}; for no chance, use greedy")
+            raise ConfigError(
+                f"temperature must be above 0, not {self.temperature}; for the likeliest tokens, leave out --sample"
+            )
         if self.top_k < 0:
             raise ConfigError(f"top_k must not be negative, not {self.top_k}")
         if not 0 < self.top_p <= 1:

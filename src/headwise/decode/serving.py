@@ -56,5 +56,5 @@ def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str
 def the_tokenizer(loaded: LoadedModel, model: str | Path | LoadedModel) -> Tokenizer:
     if loaded.tokenizer is None:
         name = model if isinstance(model, str | Path) else "this model"
-        raise CheckpointError(f"{name}: it has no tokenizer, so it cannot take text")
+        raise CheckpointError(f"{name}: it has no tokenizer that is known here, so it cannot take text")
     return loaded.tokenizer

@@ -14,9 +14,9 @@ from headwise.config import ModelConfig, from_tables, modern_model, to_tables
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.convert.family import Ids
 from headwise.models.convert.published import export_published
-from headwise.models.foreign import write_folder
+from headwise.models.foreign import read_foreign, write_folder
 from headwise.models.loaded import Description, LoadedModel, Task
-from headwise.models.published import PREPROCESSOR, is_foreign, preprocessor_config, read_published
+from headwise.models.published import PREPROCESSOR, is_foreign, preprocessor_config, published_tokenizer, read_published
 from headwise.models.weights import Weights, check_weights, weights_of
 from headwise.nn.lora import merged_weights
 from headwise.storage import (
@@ -29,6 +29,7 @@ from headwise.storage import (
     text_digest,
 )
 from headwise.text.kinds import load_tokenizer
+from headwise.text.tokenizer import Tokenizer
 
 __all__ = [
     "Description",
@@ -38,6 +39,7 @@ __all__ = [
     "load",
     "load_description",
     "read_model",
+    "read_tokenizer",
     "save_description",
     "save_model",
 ]
@@ -91,6 +93,16 @@ def read_model(folder: Path) -> tuple[Description, Weights]:
     if not folder.is_dir():
         raise CheckpointError(f"{folder}: is a file, not a model folder")
     return load_description(folder), load_weights(folder)
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a model, or of a folder that holds nothing else."""
+    if not is_foreign(folder):
+        return load_tokenizer(folder)
+    tokenizer = published_tokenizer(folder, read_foreign(folder))
+    if tokenizer is None:
+        raise CheckpointError(f"{folder}: it has no tokenizer that is known here")
+    return tokenizer
 
 
 def convert(source: Path, target: Path, to: str, model_type: str = "") -> Description:

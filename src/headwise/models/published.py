@@ -6,7 +6,7 @@ from typing import Any
 
 from headwise.errors import CheckpointError
 from headwise.models.convert.published import import_published
-from headwise.models.foreign import Foreign, read_foreign
+from headwise.models.foreign import Foreign, llama2c_files, read_foreign
 from headwise.models.loaded import Description, Task
 from headwise.models.weights import Weights
 from headwise.storage import read_json
@@ -29,7 +29,7 @@ def is_foreign(path: Path) -> bool:
     if path.is_file():
         return path.suffix in (".gguf", ".bin")
     if not (path / "config.json").is_file():
-        return any(path.glob("*.gguf"))
+        return any(path.glob("*.gguf")) or bool(llama2c_files(path))
     described = read_json(path / "config.json")
     return isinstance(described, dict) and "format" not in described and bool(described.keys() & NAMED)
 
@@ -38,7 +38,7 @@ def read_published(path: Path) -> tuple[Description, Weights]:
     """A published model in our words."""
     foreign = read_foreign(path)
     imported = import_published(foreign)
-    tokenizer = _published_tokenizer(path, foreign)
+    tokenizer = published_tokenizer(path, foreign)
     kind = KINDS[imported.config.family]
     if imported.config.classes and kind != "images":
         kind = "classify"
@@ -84,7 +84,7 @@ def preprocessor_config(description: Description) -> dict[str, Any]:
     }
 
 
-def _published_tokenizer(path: Path, foreign: Foreign) -> Tokenizer | None:
+def published_tokenizer(path: Path, foreign: Foreign) -> Tokenizer | None:
     if foreign.tokenizer is None:
         return load_published(path, foreign.config) if path.is_dir() else None
     if foreign.tokenizer["kind"] == "gguf":

@@ -42,12 +42,12 @@ class Mapped(Tokenizer):
             self._ids: dict[str, int] = json.loads(parts.files[TABLE])
             self._target_ids: dict[str, int] = json.loads(parts.files.get(TARGET_TABLE, parts.files[TABLE]))
             self._code = re.compile(parts.settings["code"], re.DOTALL) if parts.settings["code"] else None
-        except (KeyError, TypeError, ValueError, RuntimeError, OSError):
+            found = sorted(parts.settings["found"], key=len, reverse=True)
+            self._split = re.compile("(" + "|".join(map(re.escape, found)) + ")")
+            self._pieces = {i: piece for piece, i in self._target_ids.items()} | dict(self._names)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OSError, re.error):
             raise CheckpointError("a part of this tokenizer is missing or damaged") from None
         self._added: dict[str, int] = {name: i for i, name in self._names.items()}
-        found = sorted(parts.settings["found"], key=len, reverse=True)
-        self._split = re.compile("(" + "|".join(map(re.escape, found)) + ")")
-        self._pieces = {i: piece for piece, i in self._target_ids.items()} | dict(self._names)
 
     @classmethod
     def train(

@@ -4,26 +4,33 @@ The reference is the library that publishes them: `encode` gives the ids that it
 `decode` its text without them, `frame` its special tokens. A row of `FORMS` is one set of files.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from headwise.errors import CheckpointError
 from headwise.text.assemble import assemble
 from headwise.text.library import parse
 from headwise.text.llama_files import from_llama2c
 from headwise.text.published_facts import Facts, gather
 from headwise.text.published_mapped import m2m100, marian
-from headwise.text.published_merges import merges_and_vocabulary, vocabulary_lines
+from headwise.text.published_merges import is_wordpiece, merges_and_vocabulary, vocabulary_lines
 from headwise.text.published_sentencepiece import MODEL_NAMES, sentencepiece_model
 from headwise.text.tokenizer import Tokenizer
 
 
 def load_published(folder: Path, config: dict[str, Any]) -> Tokenizer | None:
-    """The tokenizer of a published model, whose config.json is `config`; None if the folder has no files of one."""
+    """The tokenizer of a published model, whose config.json is `config`; None if the folder has no files of one, or
+    only files that could mean one that is not known here."""
     facts = gather(Path(folder), config)
-    for fits, build in FORMS:
-        if fits(facts):
-            return build(facts)
+    try:
+        for fits, build in FORMS:
+            if fits(facts):
+                return build(facts)
+    except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:  # values of the wrong kind
+        problem = f"{type(error).__name__}: {error}"
+        raise CheckpointError(f"{folder}: a file of its tokenizer is damaged ({problem})") from None
     return None
 
 
@@ -52,6 +59,6 @@ FORMS: tuple[tuple[Callable[[Facts], bool], Callable[[Facts], Tokenizer]], ...] 
         lambda facts: facts.has("encoder.json", "vocab.bpe"),
         lambda facts: merges_and_vocabulary(facts, "encoder.json", "vocab.bpe"),
     ),
-    (lambda facts: facts.has("vocab.txt"), vocabulary_lines),
+    (is_wordpiece, vocabulary_lines),
     (lambda facts: facts.has("tokenizer.bin"), lambda facts: from_llama2c(facts.read("tokenizer.bin"))),
 )

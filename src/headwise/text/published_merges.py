@@ -14,6 +14,22 @@ _ROBERTA = {"bos": "<s>", "eos": "</s>", "cls": "<s>", "sep": "</s>", "pad": "<p
 _GPT2 = {"bos": "<|endoftext|>", "eos": "<|endoftext|>", "unk": "<|endoftext|>"}
 
 
+WORDPIECE = frozenset(
+    f"{name}Tokenizer"
+    for name in ("Bert", "DistilBert", "Electra", "MobileBert", "ConvBert", "SqueezeBert", "LayoutLM", "Lxmert")
+)
+"""Classes of the library that cut text as BERT's does. Others share the file's name, and cut another way."""
+
+
+def is_wordpiece(facts: Facts) -> bool:
+    """Whether vocab.txt is BERT's: by the class that is named, or else by pieces that go on with a word."""
+    if not facts.has("vocab.txt"):
+        return False
+    if facts.class_name:
+        return facts.class_name in WORDPIECE
+    return b"\n##" in facts.read("vocab.txt")
+
+
 def vocabulary_lines(facts: Facts) -> Library:
     """WordPiece: one piece a line, its id the number of the line."""
     try:

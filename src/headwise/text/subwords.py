@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Self
 
 import numpy as np
 import sentencepiece
 
+from headwise.atomic import write_bytes, write_json
 from headwise.errors import CheckpointError
 from headwise.text.bpe_dropout import segment
 from headwise.text.escape import SPACE, escape, unescape
@@ -65,6 +67,18 @@ class _Subwords(Tokenizer):
 
     def _piece(self, i: int) -> str:
         return str(self._processor.id_to_piece(i))
+
+    def save_published(self, folder: Path, framed: bool = True) -> None:
+        """As Marian's: one model for both sides and a table of its ids, in which tags are written as Marian's are."""
+        if not framed or self.mask is not None:  # of a language model, which Marian's framing would not suit
+            super().save_published(folder, framed)
+        written = {self.eos: "</s>"} | {self.tag(language): f">>{language}<<" for language in self.languages}
+        pieces = self._processor.id_to_piece(list(range(self.size)))
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("source.spm", "target.spm"):
+            write_bytes(folder / name, self.parts.model)
+        write_json(folder / "vocab.json", {written.get(i, piece): i for i, piece in enumerate(pieces)})
+        write_json(folder / "tokenizer_config.json", {"tokenizer_class": "MarianTokenizer"})
 
     def _escaped(self, ids: list[int]) -> str:
         """The text of the ids in the form that the model segments."""

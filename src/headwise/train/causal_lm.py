@@ -29,12 +29,15 @@ from headwise.train.language import (
 )
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, prediction_loss
-from headwise.train.start import first_model, starting_point
+from headwise.train.start import first_model, presets_of, starting_point
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
     if not hasattr(model, "decode") or hasattr(model, "encode"):
-        raise ConfigError(f"a model of the family {recipe.model.family} does not continue text: choose a causal_lm")
+        raise ConfigError(
+            f"a model of the family {recipe.model.family} does not continue text: choose a causal_lm, such as the "
+            f"presets {presets_of('causal_lm')}"
+        )
     check_language(recipe)
 
 

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from headwise.metrics import SHARES
 from headwise.train.report import read_log
 
 NO_METRIC = ("kind", "step", "loss", "best")
@@ -39,17 +40,19 @@ def draw_curves(run: Path) -> Path | None:
     metric = next((name for record in valid for name in record if name not in NO_METRIC and " " not in name), "")
     measured = [record for record in valid if metric in record]
     if measured:
+        name, times = (f"{metric}, %", 100) if metric in SHARES else (NAMES.get(metric, metric), 1)
+        values = [times * value for value in _column(measured, metric)]
         right = axes.twinx()
         right.plot(
             _column(measured, "step"),
-            _column(measured, metric),
+            values,
             "s--",
             ms=3,
             color="#c0561f",
-            label=f"validation {NAMES.get(metric, metric)}",
+            label=f"validation {name}",
         )
-        right.set_ylabel(NAMES.get(metric, metric))
-        right.set_ylim(bottom=min(0.0, *_column(measured, metric)))
+        right.set_ylabel(name)
+        right.set_ylim(bottom=min(0.0, *values))
         more_handles, more_labels = right.get_legend_handles_labels()
         handles, labels = handles + more_handles, labels + more_labels
     axes.legend(handles, labels, loc="center right")

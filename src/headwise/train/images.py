@@ -17,6 +17,7 @@ from headwise.data.fingerprint import hash_files
 from headwise.data.images import ImageSet, channel_statistics, content_key, held_out, joined, read_images
 from headwise.data.prepared import SourceFile
 from headwise.errors import ConfigError
+from headwise.metrics import shown
 from headwise.models.classifier import Classifier
 from headwise.models.folder import LoadedModel, Task
 from headwise.models.vision import VisionTransformer
@@ -28,14 +29,19 @@ from headwise.train.job import Say, Scored
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss
 from headwise.train.random_operations import FULL_MAGNITUDE
-from headwise.train.start import new_model, starting_point
+from headwise.train.start import new_model, presets_of, starting_point
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
     """Refuse what would only fail later."""
     body = model.body if isinstance(model, Classifier) else model
     if not isinstance(body, VisionTransformer):
-        raise ConfigError(f"a model of the family {recipe.model.family} sees no images: choose vision")
+        raise ConfigError(
+            f"a model of the family {recipe.model.family} sees no images: choose vision, such as the presets "
+            f"{presets_of('vision')}"
+        )
+    if recipe.text.sampling:
+        raise ConfigError("text.sampling is for translation: images have no text")
     for role in ("train", "valid", "test"):
         for number, corpus in enumerate(getattr(recipe.data, role)):
             if not corpus.images:
@@ -61,7 +67,7 @@ class ImageScores:
 
     images: int
     accuracy: float
-    """Per cent."""
+    """Share of the images whose class was the likeliest."""
     loss: float
     """Mean negative log-likelihood of the right class."""
 
@@ -69,7 +75,7 @@ class ImageScores:
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        return f"accuracy {self.accuracy:.2f} %\nloss {self.loss:.4f}\nimages {self.images:,}"
+        return f"{shown('accuracy', self.accuracy)}\nloss {self.loss:.4f}\nimages {self.images:,}"
 
 
 @dataclass(frozen=True)
@@ -259,4 +265,4 @@ def measure(model: nn.Module, store: Store, members: NDArray[np.int64], batch: i
             logits = model(images)[:count].float()
             nll += F.cross_entropy(logits, labels[:count], reduction="sum")
             right += (logits.argmax(-1) == labels[:count]).sum()
-    return ImageScores(len(members), 100 * right.item() / len(members), nll.item() / len(members))
+    return ImageScores(len(members), right.item() / len(members), nll.item() / len(members))

@@ -8,6 +8,7 @@ from typing import Any
 from headwise.config import Recipe
 from headwise.data.documents import PreparedText, Text, prepare_text, text_paths
 from headwise.errors import ConfigError, DataError
+from headwise.metrics import shown
 from headwise.models.folder import LoadedModel
 from headwise.models.weights import parameter_count
 from headwise.text.kinds import load_tokenizer, train_tokenizer
@@ -44,12 +45,14 @@ class LanguageScores:
         if self.word_perplexity is not None:
             lines.append(f"perplexity per word {self.word_perplexity:.2f}")
         if self.accuracy is not None:
-            lines.append(f"accuracy {100 * self.accuracy:.2f} %")
+            lines.append(shown("accuracy", self.accuracy))
         return "\n".join([*lines, f"tokens {self.tokens:,}"])
 
 
 def check_language(recipe: Recipe) -> None:
     """Refuse what would only fail later."""
+    if recipe.text.sampling:
+        raise ConfigError("text.sampling is for translation: a language model sees each text as it is")
     if recipe.language.block < 2:
         raise ConfigError("language.block must be at least 2")
     if recipe.model.positions == "learned" and recipe.model.max_positions < recipe.language.block:

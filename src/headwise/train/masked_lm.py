@@ -29,13 +29,14 @@ from headwise.train.language import (
 )
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, prediction_loss
-from headwise.train.start import first_model, starting_point
+from headwise.train.start import first_model, presets_of, starting_point
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
     if getattr(model, "head", None) is None or not hasattr(model, "encode"):
         raise ConfigError(
-            f"the family {recipe.model.family} cannot fill in blanks: choose a masked_lm with a language_head"
+            f"the family {recipe.model.family} cannot fill in blanks: choose a masked_lm with a language_head, such as "
+            f"the presets {presets_of('masked_lm')}"
         )
     if recipe.language.next_sentence and getattr(model, "next_sentence", None) is None:
         raise ConfigError("language.next_sentence needs model.next_sentence = true")

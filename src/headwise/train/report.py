@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headwise.atomic import write_text
 from headwise.errors import ConfigError
+from headwise.metrics import shown
 
 LOG = "log.jsonl"
 
@@ -87,7 +88,7 @@ class RunReporter:
 
     def validated(self, record: dict[str, float], best: bool) -> None:
         self._write({"kind": "valid", **record, "best": best})
-        figures = "  ".join(f"{name} {value:.3f}" for name, value in record.items() if name != "step")
+        figures = "  ".join(shown(name, value) for name, value in record.items() if name != "step")
         self.note(f"step {record['step']:,}: validation {figures}{'  (best so far)' if best else ''}")
         self._last = (time.perf_counter(), self._last[1])  # validating is not training time
 

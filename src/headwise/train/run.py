@@ -13,7 +13,7 @@ import torch
 from headwise.atomic import write_json, write_text
 from headwise.config import Recipe, from_tables, modern_model, to_tables
 from headwise.devices import autocast_dtype, best_device
-from headwise.errors import CheckpointError, ConfigError
+from headwise.errors import CheckpointError, ConfigError, HeadwiseError
 from headwise.models.build import build
 from headwise.models.folder import WEIGHTS, checkpoints, load_weights, save_description, step_folder
 from headwise.models.weights import set_weights, weights_of
@@ -63,10 +63,16 @@ def train(recipe: Recipe, say: Say = print) -> Outcome:
     """Prepare the data, train, and leave a model folder at `recipe.out`; goes on where an earlier run ended."""
     check(recipe)
     run = Path(recipe.out)
+    new = not run.exists()
     make_folder(run)
     claim(run, recipe, say)
-    with alone(run):
-        return train_in(run, recipe, say)
+    try:
+        with alone(run):
+            return train_in(run, recipe, say)
+    except HeadwiseError:
+        if new:
+            remove_if_empty(run)
+        raise
 
 
 def train_in(run: Path, recipe: Recipe, say: Say) -> Outcome:
@@ -154,6 +160,17 @@ def make_folder(run: Path) -> None:
         raise ConfigError(f"{run}: cannot be the output folder: {error.strerror}") from None
     if not os.access(run, os.W_OK):
         raise ConfigError(f"{run}: cannot be the output folder: no permission to write")
+
+
+def remove_if_empty(run: Path) -> None:
+    """A run that was refused before it wrote anything leaves no folder."""
+    data = run / "data"
+    if {path.name for path in run.iterdir()} <= {".lock", data.name} and not (data.is_dir() and any(data.iterdir())):
+        (run / ".lock").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            if data.is_dir():
+                data.rmdir()
+            run.rmdir()
 
 
 def claim(run: Path, recipe: Recipe, say: Say) -> None:

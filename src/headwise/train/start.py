@@ -12,7 +12,7 @@ from headwise.errors import ConfigError
 from headwise.models.build import build
 from headwise.models.folder import LoadedModel, Task, load, read_model
 from headwise.models.weights import Weights, set_weights, weights_of
-from headwise.presets import resolve
+from headwise.presets import PRESETS, preset_config, resolve
 from headwise.text.tokenizer import Tokenizer
 
 PARTS = frozenset({"classes", "pooling", "language_head", "next_sentence"})
@@ -48,6 +48,11 @@ def recipe_from(tables: dict[str, Any]) -> Recipe:
     return recipe
 
 
+def presets_of(family: str) -> str:
+    """The presets of a family, to choose from."""
+    return ", ".join(name for name in PRESETS if preset_config(name).family == family)
+
+
 def folder_config(folder: str) -> ModelConfig:
     return read_model(Path(folder))[0].config
 
@@ -61,7 +66,9 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
         return None
     loaded = load(recipe.init)
     if loaded.tokenizer is None and recipe.task != "images":
-        raise ConfigError(f"{recipe.init}: it has no tokenizer, and without one there is nothing to train it on")
+        raise ConfigError(
+            f"{recipe.init}: it has no tokenizer that is known here, and without one there is nothing to train it on"
+        )
     different = [
         key
         for key, value in to_tables(loaded.config).items()

@@ -25,13 +25,16 @@ from headwise.train.checkpoint import Progress
 from headwise.train.job import Say, Scored
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, prediction_loss
-from headwise.train.start import first_model, starting_point
+from headwise.train.start import first_model, presets_of, starting_point
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
     """Refuse what would only fail later."""
     if not isinstance(model, EncoderDecoder):
-        raise ConfigError(f"a model of the family {recipe.model.family} cannot translate: choose an encoder_decoder")
+        raise ConfigError(
+            f"a model of the family {recipe.model.family} cannot translate: choose an encoder_decoder, such as the "
+            f"presets {presets_of('encoder_decoder')}"
+        )
     if recipe.model.positions == "learned" and recipe.model.max_positions < recipe.data.max_tokens + 2:
         raise ConfigError("model.max_positions must be at least data.max_tokens + 2, for <sos>, <eos> and a tag")
     for corpus in recipe.data.test:  # a misspelt name should not show after days of training
@@ -58,6 +61,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         task = replace(task, tags=start.task.tags)
         if len(task.directions) > 1 and not task.tags:
             raise ConfigError(f"the model in {recipe.init} has no language tags: train it in one direction only")
+        say_new_directions(task, start.task, recipe.init, say)
     loaded = first_model(start, recipe, prepared.tokenizer, task, device)
     return TranslationJob(
         recipe,
@@ -75,6 +79,20 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         if prepared.valid
         else None,
     )
+
+
+def say_new_directions(task: Task, before: Task, init: str, say: Say) -> None:
+    """A note where a translator is to learn languages that it has not translated: it may be a mistake."""
+    known = [(source, target) for source, target in before.directions if target]
+    new = [
+        f"{source}-{target}"
+        for source, target in task.directions
+        if not any(pair in known for pair in ((source, target), ("", target)))
+    ]
+    if known and new:
+        has = ", ".join(f"{source or 'any'}-{target}" for source, target in known[:5])
+        more = " ..." if len(known) > 5 else ""
+        say(f"note: the model in {init} translates {has}{more}; {', '.join(new)} is new to it")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""BART, mBART, Marian, M2M100: encoder-decoders under the same names, with their differences in the config."""
+"""BART, mBART, Marian, Pegasus, M2M100: encoder-decoders under the same names, with their differences in the config."""
 
 from typing import Any
 
@@ -82,6 +82,13 @@ def marian_out(config: ModelConfig) -> dict[str, Any]:
         "normalize_embedding": False,
         "add_final_layer_norm": False,
     }
+
+
+def pegasus_in(published: Published, head: Head) -> ModelConfig:
+    """Marian with the norms before the sublayers, as small translators are trained here."""
+    published.refuse_unless("tie_word_embeddings", True)
+    published.refuse_unless("static_position_embeddings", True)
+    return ModelConfig(**_shape_in(published), positions="sinusoidal_halves", norm_order="pre", tie="all")
 
 
 def _learned_in(published: Published, order: str) -> ModelConfig:
@@ -176,6 +183,15 @@ def _position_table(theirs: str, config: ModelConfig) -> Computed:
     table[config.position_offset - 1] = 0  # the padding's
     return Computed(f"{theirs}.weights", table)
 
+
+PEGASUS = Family(
+    model_type="pegasus",
+    architectures={"PegasusForConditionalGeneration": "language"},
+    config_in=pegasus_in,
+    config_out=_shape_out,
+    names=names,
+    is_translator=True,
+)
 
 MARIAN = Family(
     model_type="marian",

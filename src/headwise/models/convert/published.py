@@ -7,9 +7,10 @@ from typing import Any
 
 from torch import Tensor
 
-from headwise.config import ModelConfig
+from headwise.config import ModelConfig, from_tables, to_tables
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.convert.family import Family, Head, Ids, Published
+from headwise.models.convert.layout import in_halves
 from headwise.models.convert.rules import Rule, to_ours, to_theirs
 from headwise.models.convert.table import PUBLISHED
 from headwise.models.foreign import Foreign
@@ -34,18 +35,32 @@ def import_published(foreign: Foreign) -> Imported:
     family, head = _family_of(foreign)
     tensors = _tidied(foreign.tensors, family)
     published = Published(foreign.config, foreign.where, tensors)
-    config = dataclasses.replace(family.config_in(published, head), preset="")
+    config, labels, ids = _read_config(published, family, head)
     weights = to_ours(family.names(config), tensors, foreign.where)
-    labels = published.labels if head == "classifier" else ()
     return Imported(
         config=config,
         weights=weights,
         vocabulary=published.get("vocab_size", 0),
-        ids=_ids(published, family),
+        ids=ids,
         family=family,
         labels=labels,
         regression=head == "classifier" and _is_regression(published),
     )
+
+
+def _read_config(published: Published, family: Family, head: Head) -> tuple[ModelConfig, tuple[str, ...], Ids]:
+    """Config, labels and special tokens; what is of the wrong type in config.json is an error here, not later."""
+    try:
+        config = dataclasses.replace(family.config_in(published, head), preset="")
+        labels = published.labels if head == "classifier" else ()
+        ids = _ids(published, family)
+        from_tables(ModelConfig, to_tables(config))
+        from_tables(Ids, to_tables(ids))
+        if type(published.get("vocab_size", 0)) is not int or not all(isinstance(label, str) for label in labels):
+            raise ConfigError("vocab_size must be a whole number, and labels texts")
+    except (ConfigError, TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+        raise CheckpointError(f"{published.where}: its config.json has a value of the wrong type: {error}") from None
+    return config, labels, ids
 
 
 def export_published(
@@ -57,6 +72,8 @@ def export_published(
     labels: tuple[str, ...] = (),
 ) -> tuple[dict[str, Any], Weights]:
     """config.json and tensors of the published family that has this shape (`model_type` names one of several)."""
+    if config.family == "encoder_decoder" and config.positions == "sinusoidal":
+        config, weights = in_halves(config, weights)
     family = fitting_family(config, model_type)
     head = _head_of(config)
     architecture = next(name for name, stands in family.architectures.items() if stands == head)

@@ -1,7 +1,7 @@
 """One plain table of the published families."""
 
 from headwise.models.convert.albert import ALBERT
-from headwise.models.convert.bart import BART, M2M100, MARIAN, MBART
+from headwise.models.convert.bart import BART, M2M100, MARIAN, MBART, PEGASUS
 from headwise.models.convert.bert import BERT, CAMEMBERT, ERNIE, ROBERTA, XLM_ROBERTA
 from headwise.models.convert.distilbert import DISTILBERT
 from headwise.models.convert.family import Family
@@ -16,6 +16,7 @@ from headwise.models.convert.vit import VIT
 
 PUBLISHED: tuple[Family, ...] = (
     MARIAN,
+    PEGASUS,
     BART,
     MBART,
     M2M100,

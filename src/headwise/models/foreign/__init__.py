@@ -3,7 +3,7 @@
 from headwise.models.foreign.folder import read_folder, write_folder
 from headwise.models.foreign.gguf import read_gguf
 from headwise.models.foreign.llama2c import read_llama2c
-from headwise.models.foreign.read import read_foreign
+from headwise.models.foreign.read import llama2c_files, read_foreign
 from headwise.models.foreign.value import Foreign
 
-__all__ = ["Foreign", "read_folder", "read_foreign", "read_gguf", "read_llama2c", "write_folder"]
+__all__ = ["Foreign", "llama2c_files", "read_folder", "read_foreign", "read_gguf", "read_llama2c", "write_folder"]
