@@ -397,7 +397,7 @@ def test_what_pictures_are_normalised_with_is_read(models: dict[str, Path], tmp_
 def test_a_model_that_nobody_has_published(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
     """Neither its shape, nor its tokenizer; and nothing is left behind."""
     out = tmp_path / "out"
-    save_model(tmp_path / "shape", taught(steps=0))
+    save_model(tmp_path / "shape", taught(shape=replace(SHAPE, positions="rotary"), steps=0))
     start = ["convert", tmp_path / "shape", out, "--to", "huggingface"]
     assert "no published family has this shape" in wrong(capsys, *start)
     save_model(tmp_path / "words", taught(kind="words", shape=MARIAN, steps=0))
@@ -406,6 +406,51 @@ def test_a_model_that_nobody_has_published(models: dict[str, Path], tmp_path: Pa
     assert "there are:" in wrong(capsys, *start, "perceptron")
     assert "not a bert" in wrong(capsys, *start, "bert")
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hidden_size": "wide"},
+        {"num_hidden_layers": [2]},
+        {"vocab_size": "many"},
+        {"id2label": {"first": "good"}},
+        {"id2label": {"0": 1, "1": 2, "2": 3}},
+        {"pad_token_id": "none"},
+    ],
+    ids=str,
+)
+def test_a_config_with_a_value_of_the_wrong_type(
+    change: dict[str, object], models: dict[str, Path], tmp_path: Path, capsys: Capture
+) -> None:
+    theirs = tmp_path / "theirs"
+    ok(capsys, "convert", models["classify"], theirs, "--to", "huggingface")
+    config = json.loads((theirs / "config.json").read_text())
+    (theirs / "config.json").write_text(json.dumps({**config, **change}))
+    assert "wrong type" in wrong(capsys, "info", theirs)
+
+
+def test_the_tokenizer_of_a_published_folder(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    theirs, text = tmp_path / "theirs", lines_file(tmp_path / "text", TEXTS)
+    ok(capsys, "convert", models["causal_lm"], theirs, "--to", "huggingface")
+    for verb in ("encode", "decode"):
+        said = ok(capsys, "tokenizer", verb, "--model", theirs, "--input", text)
+        assert said == ok(capsys, "tokenizer", verb, "--model", models["causal_lm"], "--input", text)
+        text = lines_file(tmp_path / "pieces", said.splitlines())
+    assert "published (library), " in ok(capsys, "info", theirs)
+
+
+def test_several_ends_are_kept(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
+    theirs, ours, again = tmp_path / "theirs", tmp_path / "ours", tmp_path / "again"
+    ok(capsys, "convert", models["causal_lm"], theirs, "--to", "huggingface")
+    (theirs / "generation_config.json").write_text('{"eos_token_id": [2, 7]}')
+    ok(capsys, "convert", theirs, ours)
+    ok(capsys, "convert", ours, again, "--to", "huggingface")
+    for folder in (theirs, ours, again):
+        ids = load(folder).ids
+        assert ids is not None
+        assert ids.ends == (2, 7)
+        assert Generator(folder).served.other_ends == (7,)
 
 
 def test_which_of_several_families(tmp_path: Path, capsys: Capture) -> None:

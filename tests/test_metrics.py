@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headwise.errors import ConfigError, DataError
-from headwise.metrics import METRICS, accuracy, f1, matthews, metric, pearson, ranks, spearman
+from headwise.metrics import METRICS, accuracy, f1, matthews, metric, pearson, ranks, shown, spearman
 
 PREDICTED = [1, 1, 0, 0, 1, 0, 1, 1]
 WANTED = [1, 0, 0, 1, 1, 0, 1, 0]
@@ -85,3 +85,9 @@ def test_what_cannot_be_measured_is_said() -> None:
         pearson([], [])
     with pytest.raises(ConfigError, match="no metric 'auc'; there are: accuracy"):
         metric("auc")
+
+
+def test_shares_are_shown_in_per_cent() -> None:
+    assert shown("accuracy", 0.13824) == "accuracy 13.82 %"
+    assert shown("next sentence", 1.0) == "next sentence 100.00 %"
+    assert shown("loss", 2.34567) == "loss 2.346"

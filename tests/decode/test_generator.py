@@ -10,6 +10,7 @@ from headwise.config import ModelConfig
 from headwise.decode.generator import GenerateOptions, Generator
 from headwise.decode.sampling import SamplingOptions
 from headwise.errors import ConfigError, DataError
+from headwise.models.convert.family import Ids
 from headwise.models.folder import LoadedModel
 from tests.kinds import GPT, LLAMA, LSTM_LM, language_model, remembering
 from tests.taught import SOURCES
@@ -169,3 +170,20 @@ def test_wrong_options() -> None:
     for prompts, options in ((["a", "b"], GenerateOptions()), (["a"], GenerateOptions(beam=2))):
         with pytest.raises(ConfigError, match="watched"):
             generator.generate(prompts, options, watch=print)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_any_of_several_ends_ends_a_text(beam: int) -> None:
+    """Llama 3 and others have more than one; the text stops before it, and the search is no other up to there."""
+    loaded = remembering()
+    (whole,) = Generator(loaded, "cpu").generate("The cat")
+    end = whole.ids[-2]
+    several = Generator(dataclasses.replace(loaded, ids=Ids(ends=(loaded.description.specials.eos or 0, end))), "cpu")
+    (cut,) = several.generate("The cat", GenerateOptions(beam=beam, nbest=beam))
+    assert all(end not in each.ids for each in cut.nbest)
+    assert cut.finished
+    if beam == 1:
+        assert cut.ids == whole.ids[: whole.ids.index(end)]
+        watched: list[str] = []
+        assert several.generate("The cat", watch=watched.append)[0].ids == cut.ids
+        assert "".join(watched) == cut.text

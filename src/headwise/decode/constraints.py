@@ -131,6 +131,13 @@ class SearchOptions:
     exact: bool = True
     """Search until no live hypothesis can become one of the n-best at any length. Otherwise, as is usual, at most
     until `beam` have ended and the best live one is not better than the worst of them at its present length."""
+    other_ends: tuple[int, ...] = ()
+    """Tokens that end a hypothesis as eos does."""
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """All tokens that end a hypothesis."""
+        return (self.eos, *self.other_ends)
 
     @property
     def kept(self) -> int:
@@ -153,7 +160,7 @@ class SearchOptions:
         if self.forbidden:
             rules.append(Forbid(torch.tensor(self.forbidden, device=device)))
         if self.min_length:
-            rules.append(MinLength(self.min_length, self.eos))
+            rules.extend(MinLength(self.min_length, end) for end in self.ends)
         if self.no_repeat:
             rules.append(NoRepeat(self.no_repeat))
         if rules:
@@ -175,6 +182,6 @@ def checked_limits(max_lengths: Tensor, options: SearchOptions, prefixes: Prefix
     for prefix, limit in zip(prefixes, limits, strict=True):
         if len(prefix) > limit:
             raise ConfigError(f"a prefix of {len(prefix)} tokens does not fit into the length limit of {limit}")
-        if options.eos in prefix or any(token < 0 for token in prefix):
+        if any(end in prefix for end in options.ends) or any(token < 0 for token in prefix):
             raise ConfigError("a prefix must hold token ids other than <eos>")
     return limits

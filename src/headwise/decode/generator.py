@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -176,6 +176,7 @@ class Generator:
         search = SearchOptions(
             sos=tokenizer.sos,
             eos=tokenizer.eos,
+            other_ends=self.served.other_ends,
             beam=max(options.beam, options.nbest) if options.sampling is None else 1,
             nbest=options.nbest if options.sampling is None else 1,
             length_penalty=options.length_penalty,
@@ -184,7 +185,7 @@ class Generator:
         )
         if watch is not None:
             choose = drawing(options.sampling, generator) if options.sampling else _likeliest
-            teller = _Teller(watch, lambda ids: tokenizer.decode([*rows[0], *ids]), search.eos)
+            teller = _Teller(watch, lambda ids: tokenizer.decode([*rows[0], *ids]), search.ends)
             found = walk(self._stepper, state, limits, search, None, lambda s: teller.tell(choose(s)))
             teller.finish()
             return [[found[0]]]
@@ -212,16 +213,16 @@ def _likeliest(scores: Tensor) -> Tensor:
 class _Teller:
     """Tells each token's text as soon as it is whole."""
 
-    def __init__(self, watch: Callable[[str], None], decode: Callable[[list[int]], str], eos: int) -> None:
+    def __init__(self, watch: Callable[[str], None], decode: Callable[[list[int]], str], ends: Collection[int]) -> None:
         self.watch = watch
         self.decode = decode
-        self.eos = eos
+        self.ends = ends
         self.ids: list[int] = []
         self.told = len(decode([]))
 
     def tell(self, tokens: Tensor) -> Tensor:
         token = int(tokens[0])
-        if token != self.eos:
+        if token not in self.ends:
             self.ids.append(token)
             text = self.decode(self.ids)
             if not text.endswith("�"):  # half a character: the other bytes are still to come

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
@@ -76,13 +77,13 @@ class Trace:
             attention=attention,
         )
 
-    def hypotheses(self, eos: int, alpha: float) -> list[Hypothesis]:
+    def hypotheses(self, ends: Collection[int], alpha: float) -> list[Hypothesis]:
         """All rows as plain values: the only place where a search's tensors become lists."""
         attention = None if self.attention is None else self.attention.float().cpu()
         found = []
         columns = (self.tokens.tolist(), self.log_probabilities.tolist(), self.totals.tolist())
         for row, (tokens, log_probabilities, total) in enumerate(zip(*columns, strict=True)):
-            finished = tokens[-1:] == [eos]
+            finished = tokens[-1] in ends
             found.append(
                 Hypothesis(
                     tokens=tokens[:-1] if finished else tokens,

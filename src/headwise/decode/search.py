@@ -9,7 +9,7 @@ Shapes: N sentences, R rows (live hypotheses of all sentences), V vocabulary, S 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -104,12 +104,12 @@ def walk(
         trace = trace.extend(tokens, chosen, attention)
         length = trace.tokens.shape[1]
         over = [
-            token == options.eos or length == limits[sentence]
+            token in options.ends or length == limits[sentence]
             for token, sentence in zip(tokens.tolist(), active, strict=True)
         ]
         if any(over):
             done = torch.tensor(over, device=tokens.device)
-            ended = trace.select(done.nonzero().squeeze(1)).hypotheses(options.eos, options.length_penalty)
+            ended = trace.select(done.nonzero().squeeze(1)).hypotheses(options.ends, options.length_penalty)
             found.update(zip([n for n, gone in zip(active, over, strict=True) if gone], ended, strict=True))
             active = [n for n, gone in zip(active, over, strict=True) if not gone]
             rows = (~done).nonzero().squeeze(1)
@@ -145,7 +145,7 @@ class _Candidate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """The 2 * beam likeliest continuations of each active sentence, likeliest first; tables [A, C]."""
+    """The likeliest continuations of each active sentence, twice the beam, likeliest first; tables [A, C]."""
 
     rows: Tensor  # the row each continues
     tokens: Tensor
@@ -153,16 +153,18 @@ class _Candidates:
     totals: Tensor  # of the whole hypothesis
 
     @classmethod
-    def rank(cls, totals: Tensor, scores: Tensor, sentences: int, beam: int) -> _Candidates:
+    def rank(cls, totals: Tensor, scores: Tensor, sentences: int, beam: int, ends: int = 1) -> _Candidates:
         """From the totals [R] of the live rows and the scores [R, V] of their next tokens.
 
         At most `beam` candidates are `<eos>` (one a row), so `beam` others are left to live on. They are
-        among the likeliest 2 * beam of their row, so only those are added up and sorted.
+        among the likeliest 2 * beam of their row, so only those are added up and sorted. Where `ends` tokens
+        end a hypothesis, there are so many more.
         """
+        count = (1 + ends) * beam
         width = totals.shape[0] // sentences
-        values, tokens = scores.topk(min(2 * beam, scores.shape[1]), dim=-1)  # [R, K]
+        values, tokens = scores.topk(min(count, scores.shape[1]), dim=-1)  # [R, K]
         sums = (totals.unsqueeze(1) + values).view(sentences, -1)
-        sums, order = (part[:, : 2 * beam] for part in sums.sort(dim=-1, descending=True, stable=True))
+        sums, order = (part[:, :count] for part in sums.sort(dim=-1, descending=True, stable=True))
         first_rows = torch.arange(sentences, device=order.device).unsqueeze(1) * width
         return cls(
             rows=first_rows + order // values.shape[1],
@@ -171,7 +173,7 @@ class _Candidates:
             totals=sums,
         )
 
-    def sort_out(self, eos: int, beam: int) -> tuple[list[list[_Candidate]], list[list[_Candidate]]]:
+    def sort_out(self, ends: Collection[int], beam: int) -> tuple[list[list[_Candidate]], list[list[_Candidate]]]:
         """For each sentence the candidates that end and those that live on, likeliest first.
 
         An `<eos>` ends a hypothesis only from one of the first `beam` places, where it would have been
@@ -182,12 +184,12 @@ class _Candidates:
         for totals, tokens in zip(self.totals.tolist(), self.tokens.tolist(), strict=True):
             first = len(ending) * self.totals.shape[1]
             possible = [  # in a comparison, so that NaN is no candidate either
-                (place, _Candidate(first + place, total), token == eos)
+                (place, _Candidate(first + place, total), token in ends)
                 for place, (total, token) in enumerate(zip(totals, tokens, strict=True))
                 if total > -math.inf
             ]
-            ending.append([candidate for place, candidate, ends in possible if ends and place < beam])
-            living.append([candidate for _, candidate, ends in possible if not ends][:beam])
+            ending.append([candidate for place, candidate, over in possible if over and place < beam])
+            living.append([candidate for _, candidate, over in possible if not over][:beam])
         return ending, living
 
     def extend(self, trace: Trace, attention: Tensor | None, numbers: list[int]) -> tuple[Trace, Tensor]:
@@ -248,13 +250,13 @@ def _beam_search(
     while active:
         log_probabilities, attention, state = stepper.step(tokens, state)
         scores = constrain(rules, Step(log_probabilities, trace.tokens, sentences))
-        candidates = _Candidates.rank(trace.totals, scores, len(active), options.beam)
-        ending, living = candidates.sort_out(options.eos, options.beam)
+        candidates = _Candidates.rank(trace.totals, scores, len(active), options.beam, len(options.ends))
+        ending, living = candidates.sort_out(options.ends, options.beam)
         length = trace.tokens.shape[1] + 1
         picks = _picks(active, ending, living, length, options)
         if picks:
             done, _ = candidates.extend(trace, attention, [candidate.number for _, candidate in picks])
-            for (sentence, _), found in zip(picks, done.hypotheses(options.eos, alpha), strict=True):
+            for (sentence, _), found in zip(picks, done.hypotheses(options.ends, alpha), strict=True):
                 sentence.add(found, options.kept)
         going = [
             (sentence, alive)

@@ -35,6 +35,8 @@ class Served(Generic[M]):
     config: ModelConfig
     task: Task
     device: torch.device
+    other_ends: tuple[int, ...] = ()
+    """Tokens that end a text as the tokenizer's eos does."""
 
 
 def open_model(model: str | Path | LoadedModel, device: str) -> tuple[LoadedModel, torch.device]:
@@ -50,7 +52,9 @@ def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str
         command = COMMANDS.get(loaded.task.kind, "headwise info")
         name = model if isinstance(model, str | Path) else "this model"
         raise ConfigError(f"{name}: not a model that {what}: it is for `{command}`")
-    return Served(loaded.model.to(chosen).eval(), the_tokenizer(loaded, model), loaded.config, loaded.task, chosen)
+    tokenizer = the_tokenizer(loaded, model)
+    ends = tuple(end for end in (loaded.ids.ends if loaded.ids else ()) if end != tokenizer.eos)
+    return Served(loaded.model.to(chosen).eval(), tokenizer, loaded.config, loaded.task, chosen, ends)
 
 
 def the_tokenizer(loaded: LoadedModel, model: str | Path | LoadedModel) -> Tokenizer:

@@ -81,7 +81,7 @@ class Description:
     @property
     def specials(self) -> Ids:
         if self.tokenizer is not None:
-            return Ids(self.tokenizer.pad, self.tokenizer.sos, self.tokenizer.eos)
+            return Ids(self.tokenizer.pad, self.tokenizer.sos, self.tokenizer.eos, self.ids.ends if self.ids else ())
         return self.ids or Ids()
 
     def build(self, where: str, weights: Weights, device: str | torch.device = "cpu") -> LoadedModel:

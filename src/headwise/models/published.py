@@ -1,12 +1,13 @@
 """Models that other programs wrote, read as ours: a Hugging Face folder, a GGUF or a llama2.c file."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headwise.errors import CheckpointError
 from headwise.models.convert.published import import_published
-from headwise.models.foreign import Foreign, llama2c_files, read_foreign
+from headwise.models.foreign import GENERATION, Foreign, llama2c_files, read_foreign
 from headwise.models.loaded import Description, Task
 from headwise.models.weights import Weights
 from headwise.storage import read_json
@@ -56,7 +57,18 @@ def read_published(path: Path) -> tuple[Description, Weights]:
         image_std=_normalisation(path, "image_std", imported.config.channels) if kind == "images" else (),
         published=imported.family.model_type,
     )
-    return Description(imported.config, tokenizer, task, imported.vocabulary, imported.ids), imported.weights
+    ids = replace(imported.ids, ends=_ends(path, foreign))
+    return Description(imported.config, tokenizer, task, imported.vocabulary, ids), imported.weights
+
+
+def _ends(path: Path, foreign: Foreign) -> tuple[int, ...]:
+    """The tokens that end a text, where config.json or generation_config.json names more than one."""
+    file = path / GENERATION
+    described = read_json(file) if path.is_dir() and file.is_file() else {}
+    named = [foreign.config.get("eos_token_id"), described.get("eos_token_id") if isinstance(described, dict) else None]
+    ends = dict.fromkeys(end for value in named for end in (value if isinstance(value, list) else [value]))
+    found = tuple(end for end in ends if isinstance(end, int) and end >= 0)
+    return found if len(found) > 1 else ()
 
 
 def _normalisation(path: Path, key: str, channels: int) -> tuple[float, ...]:

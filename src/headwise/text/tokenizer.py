@@ -234,7 +234,9 @@ class Tokenizer(ABC):
 
         Without `framed` they put no specials around a text: a language model trained here knows none there.
         """
-        raise ConfigError(f"a {self.kind} tokenizer has no published form here; byte_bpe and wordpiece have (text.kind)")
+        raise ConfigError(
+            f"a {self.kind} tokenizer has no published form here; byte_bpe and wordpiece have (text.kind)"
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tokenizer) and self.fingerprint == other.fingerprint

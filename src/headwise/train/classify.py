@@ -18,7 +18,7 @@ from headwise.data.labelled import class_names, read_labelled
 from headwise.data.labelled_batches import LabelledBatch, LabelledSet, LabelledStream, joined
 from headwise.data.prepared import SourceFile
 from headwise.errors import ConfigError, DataError
-from headwise.metrics import OF_NUMBERS, metric
+from headwise.metrics import OF_NUMBERS, metric, shown
 from headwise.models.build import build
 from headwise.models.classifier import Classifier
 from headwise.models.folder import LoadedModel, Task
@@ -166,7 +166,7 @@ class ClassifyScores:
         return {"examples": self.examples, **self.metrics}
 
     def __str__(self) -> str:
-        figures = [f"{name} {100 * figure:.2f}" for name, figure in self.metrics.items()]
+        figures = [shown(name, figure) for name, figure in self.metrics.items()]
         return "\n".join([*figures, f"examples {self.examples:,}"])
 
 

@@ -12,6 +12,7 @@ import torch
 
 from headwise.atomic import write_json, write_text
 from headwise.config import Recipe, from_tables, modern_model, to_tables
+from headwise.data.fingerprint import CACHE
 from headwise.devices import autocast_dtype, best_device
 from headwise.errors import CheckpointError, ConfigError, HeadwiseError
 from headwise.models.build import build
@@ -163,13 +164,15 @@ def make_folder(run: Path) -> None:
 
 
 def remove_if_empty(run: Path) -> None:
-    """A run that was refused before it wrote anything leaves no folder."""
-    data = run / "data"
-    if {path.name for path in run.iterdir()} <= {".lock", data.name} and not (data.is_dir() and any(data.iterdir())):
-        (run / ".lock").unlink(missing_ok=True)
+    """A run that was refused before it wrote anything of worth leaves no folder."""
+    small = {run / ".lock", run / "data" / CACHE}
+    found = {path for path in run.rglob("*") if path != run / "data"}
+    if found <= small:
+        for path in found:
+            path.unlink()
         with contextlib.suppress(OSError):
-            if data.is_dir():
-                data.rmdir()
+            if (run / "data").is_dir():
+                (run / "data").rmdir()
             run.rmdir()
 
 

@@ -36,6 +36,17 @@ def test_every_kind_is_told_by_what_it_is(tmp_path: Path) -> None:
     assert read_foreign(tmp_path / "model.bin").tokenizer == {"kind": "llama2c", "data": b"words"}
 
 
+def test_a_folder_with_a_llama2c_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "stories.bin").write_bytes(llama2c(TENSORS))
+    (tmp_path / "tokenizer.bin").write_bytes(b"words")
+    read = read_foreign(tmp_path)
+    assert whole(read)
+    assert read.tokenizer == {"kind": "llama2c", "data": b"words"}
+    (tmp_path / "other.bin").write_bytes(llama2c(TENSORS))
+    with pytest.raises(CheckpointError, match=r"2 llama2\.c checkpoints \(other\.bin, stories\.bin\): name one"):
+        read_foreign(tmp_path)
+
+
 def test_a_config_beside_a_gguf_file_does_not_hide_it(tmp_path: Path) -> None:
     (tmp_path / "x.gguf").write_bytes(llama_gguf(TENSORS))
     (tmp_path / "config.json").write_text("{}")

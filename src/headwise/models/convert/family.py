@@ -20,6 +20,8 @@ class Ids:
     sos: int | None = None
     """What a decoder starts from."""
     eos: int | None = None
+    ends: tuple[int, ...] = ()
+    """Where several tokens end a text: all of them."""
 
 
 class Published:

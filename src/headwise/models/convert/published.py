@@ -244,7 +244,11 @@ def _ids(published: Published, family: Family) -> Ids:
 def _ids_out(ids: Ids, family: Family) -> dict[str, Any]:
     if family.is_image:
         return {}
-    described: dict[str, Any] = {"pad_token_id": ids.pad, "bos_token_id": ids.sos, "eos_token_id": ids.eos}
+    described: dict[str, Any] = {
+        "pad_token_id": ids.pad,
+        "bos_token_id": ids.sos,
+        "eos_token_id": list(ids.ends) or ids.eos,
+    }
     if family.is_translator:
         described["decoder_start_token_id"] = ids.sos
         described["forced_eos_token_id"] = ids.eos
