@@ -35,14 +35,16 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=5e-5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--news", type=int, default=3003, help="sentences of the news test")
-    parser.add_argument("--pairs", type=int, default=22_000)
+    parser.add_argument("--software", type=int, default=2000, help="held-out pairs that are translated")
+    parser.add_argument("--pairs", type=int, default=22_000, help="drawn in all, one in eleven held out")
+    parser.add_argument("--precision", default="auto")
     parser.add_argument("--reference", action="store_true", help="compare with transformers too")
     add_output(parser)
     args = parser.parse_args()
     if torch.cuda.is_available():
         batching.BATCH_TOKENS = 16384  # a GPU is not filled by what fills a processor
     folder = args.out.parent / f"{args.out.name}-data"
-    held_out = split(args.data, folder, args.pairs, args.seed)
+    held_out = [side[: args.software] for side in split(args.data, folder, args.pairs, args.seed)]
     news = [lines(args.data / f"test/en-fr/newstest2014.{side}.xz")[: args.news] for side in ("en", "fr")]
     rows: list[Row] = []
 
@@ -110,7 +112,7 @@ def train(args: argparse.Namespace, folder: Path) -> None:
         f"train.validate_every={args.steps}",
         f"train.checkpoint_every={args.steps}",
     ]
-    command += ["data.held_out=200", "train.validate_pairs=200"]
+    command += ["data.held_out=200", "train.validate_pairs=200", f"train.precision={args.precision}"]
     subprocess.run(command, check=True, stdout=sys.stderr)
 
 
