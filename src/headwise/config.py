@@ -8,6 +8,7 @@ import copy
 import dataclasses
 import difflib
 import json
+import sys
 import tomllib
 import types
 import typing
@@ -133,6 +134,11 @@ class ModelConfig:
     attention_dropout: float = 0.0
     hidden_dropout: float = 0.0
     init: str = "xavier"
+
+    @property
+    def position_limit(self) -> int:
+        """How long a text can be: a learned encoding ends where its table does, the others never."""
+        return self.max_positions if self.positions == "learned" else sys.maxsize
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,11 @@ def read_json(path: Path) -> Any:
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write named tensors, with their digest, atomically."""
     content = {name: tensor.detach().cpu().contiguous() for name, tensor in sorted(tensors.items())}
-    header = {"format": str(FORMAT), "digest": _digest(content)}
+    write_safetensors(path, content, {"format": str(FORMAT), "digest": _digest(content)})
+
+
+def write_safetensors(path: Path, content: dict[str, Tensor], header: dict[str, str]) -> None:
+    """A safetensors file of these tensors, atomically; none may share memory with another."""
     with replacing(path) as temporary:
         try:
             save_file(content, temporary, metadata=header)

@@ -24,6 +24,11 @@ def by_budget(order: Iterable[int], lengths: Sequence[int], budget: int = 0) -> 
         yield rows
 
 
+def by_length(lengths: Sequence[int], budget: int = 0) -> Iterator[list[int]]:
+    """`by_budget` from the shortest to the longest, so that little is padded."""
+    return by_budget(sorted(range(len(lengths)), key=lengths.__getitem__), lengths, budget)
+
+
 def padded(rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, at_start: bool = False) -> Tensor:
     """[B, longest] ids, with the padding after each row, or before it."""
     longest = max(len(row) for row in rows)

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from headwise.decode.batching import by_budget, padded
+from headwise.decode.batching import by_length, padded
 from headwise.decode.serving import open_model, the_tokenizer
 from headwise.errors import ConfigError
 from headwise.models.causal_lm import CausalLM
@@ -42,8 +42,7 @@ class Embedder:
         texts = [texts] if isinstance(texts, str) else list(texts)
         rows = [self._ids(text) for text in texts]
         vectors = torch.zeros(len(rows), self.width)
-        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-        for batch in by_budget(order, [len(row) for row in rows], budget=8192):
+        for batch in by_length([len(row) for row in rows], budget=8192):
             tokens = padded([rows[i] for i in batch], self.tokenizer.pad, self.device)
             lengths = torch.tensor([len(rows[i]) for i in batch], device=self.device)
             real = torch.arange(tokens.size(1), device=self.device) < lengths[:, None]
@@ -60,7 +59,7 @@ class Embedder:
     def _ids(self, text: str) -> list[int]:
         ids = self.tokenizer.encode(text)
         framed, _ = self.tokenizer.frame(ids)
-        if self.config.positions == "learned" and len(framed) > self.config.max_positions:
-            room = self.config.max_positions - (len(framed) - len(ids))
+        if len(framed) > self.config.position_limit:
+            room = self.config.position_limit - (len(framed) - len(ids))
             framed, _ = self.tokenizer.frame(ids[:room])
         return framed or [self.tokenizer.eos]  # an empty text without specials would leave nothing to look at

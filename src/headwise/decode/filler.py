@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from headwise.decode.batching import by_budget, padded
+from headwise.decode.batching import by_length, padded
 from headwise.decode.serving import Served, serve
 from headwise.errors import CheckpointError, DataError
 from headwise.models.folder import LoadedModel
@@ -45,8 +45,7 @@ class Filler:
         texts = [texts] if isinstance(texts, str) else list(texts)
         rows = [self.ids(text) for text in texts]
         results: list[list[list[Candidate]]] = [[] for _ in texts]
-        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-        for batch in by_budget(order, [len(row) for row in rows]):
+        for batch in by_length([len(row) for row in rows]):
             logits = self.served.model(padded([rows[i] for i in batch], self.tokenizer.pad, self.served.device))
             for i, row_logits in zip(batch, logits, strict=True):
                 for number, place in enumerate([at for at, token in enumerate(rows[i]) if token == self.mask]):
@@ -74,8 +73,8 @@ class Filler:
             for part in parts[1:]:
                 ids = [*ids, self.mask, *part]
         framed, _ = self.tokenizer.frame(ids)
-        longest = self.served.config.max_positions
-        if self.served.config.positions == "learned" and len(framed) > longest:
+        longest = self.served.config.position_limit
+        if len(framed) > longest:
             raise DataError(f"a text of {len(framed)} tokens is too long: this model knows {longest} positions")
         return framed
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,8 +107,7 @@ class Generator:
         self.served: Served[CausalLM] = serve(model, device, CausalLM, "generates text")
         self.tokenizer = self.served.tokenizer
         self._stepper = PromptStepper(self.served.model)
-        config = self.served.config
-        self._positions = config.max_positions if config.positions == "learned" else sys.maxsize
+        self._positions = self.served.config.position_limit
 
     def generate(
         self,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headwise.data.labelled_batches import shortened
-from headwise.decode.batching import by_budget, padded
+from headwise.decode.batching import by_length, padded
 from headwise.decode.serving import open_model, the_tokenizer
 from headwise.errors import ConfigError
 from headwise.models.classifier import Classifier
@@ -50,8 +50,7 @@ class Labeller:
             first, second = tokenizer.encode(text), tokenizer.encode(pairs[i]) if pairs is not None else None
             framed.append(self._framed(first, second))
         labels: list[Label | None] = [None] * len(texts)
-        order = sorted(range(len(framed)), key=lambda i: len(framed[i][0]))
-        for batch in by_budget(order, [len(ids) for ids, _ in framed], budget=8192):
+        for batch in by_length([len(ids) for ids, _ in framed], budget=8192):
             tokens = padded([framed[i][0] for i in batch], tokenizer.pad, self.device)
             segments = padded([framed[i][1] for i in batch], 0, self.device)
             for i, label in zip(batch, self._labels(self.model(tokens, segments)), strict=True):
@@ -81,9 +80,7 @@ class Labeller:
     def _framed(self, first: list[int], second: list[int] | None) -> tuple[list[int], list[int]]:
         """Ids and segments, cut to what the model can take as in training."""
         tokenizer = self.reader()
-        longest = self.loaded.task.max_tokens
-        if self.loaded.config.positions == "learned":
-            longest = min(longest, self.loaded.config.max_positions)
+        longest = min(self.loaded.task.max_tokens, self.loaded.config.position_limit)
         room = longest - len(tokenizer.frame([], None if second is None else [])[0])
         left, right = shortened(len(first), len(second or []), max(room, 0))
         ids, segments = tokenizer.frame(first[:left], None if second is None else second[:right])

@@ -1,6 +1,5 @@
 """Text in, text out: the whole way from sentences to translations, batched and in the order of the input."""
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -96,8 +95,7 @@ class Translator:
         self.model, self.tokenizer, self.device = served.model, served.tokenizer, served.device
         self.config, self.task = served.config, served.task
         self._stepper = DecoderStepper(self.model)
-        learned = self.config.positions == "learned"
-        self._positions = self.config.max_positions if learned else sys.maxsize
+        self._positions = self.config.position_limit
 
     def translate(
         self,

@@ -130,7 +130,7 @@ def _check_text(text: str) -> None:
 
 
 def _check_length(ids: Sequence[int], config: ModelConfig) -> None:
-    longest = min(config.max_positions, LONGEST_WHOLE) if config.positions == "learned" else LONGEST_WHOLE
+    longest = min(config.position_limit, LONGEST_WHOLE)
     if len(ids) > longest:
         raise DataError(f"a text of {len(ids):,} tokens is too long: this model can be shown at most {longest:,}")
 

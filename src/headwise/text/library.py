@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import tokenizers
 
@@ -62,18 +62,6 @@ class Library(Tokenizer):
             return Specials.from_table(parts.settings["specials"])
         except (KeyError, TypeError, ValueError):
             raise CheckpointError("the special tokens of this tokenizer are missing or damaged") from None
-
-    @classmethod
-    def train(
-        cls,
-        sentences: Sequence[str],
-        vocabulary: int,
-        languages: tuple[str, ...],
-        *,
-        mask: bool = False,
-        lossless: bool = False,
-    ) -> Self:
-        raise ConfigError(f"a {cls.kind} tokenizer is loaded, not trained")
 
     @property
     def size(self) -> int:

@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import sentencepiece
 
 from headwise.atomic import write_bytes, write_json
-from headwise.errors import CheckpointError, ConfigError
+from headwise.errors import CheckpointError
 from headwise.text.escape import SPACE
 from headwise.text.parts import Parts
 from headwise.text.specials import Specials
@@ -48,18 +48,6 @@ class Mapped(Tokenizer):
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OSError, re.error):
             raise CheckpointError("a part of this tokenizer is missing or damaged") from None
         self._added: dict[str, int] = {name: i for i, name in self._names.items()}
-
-    @classmethod
-    def train(
-        cls,
-        sentences: Sequence[str],
-        vocabulary: int,
-        languages: tuple[str, ...],
-        *,
-        mask: bool = False,
-        lossless: bool = False,
-    ) -> Self:
-        raise ConfigError(f"a {cls.kind} tokenizer is loaded, not trained")
 
     @property
     def size(self) -> int:

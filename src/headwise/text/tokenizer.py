@@ -48,6 +48,8 @@ class Tokenizer(ABC):
         self.parts = parts
         self.languages: tuple[str, ...] = parts.languages
         self.fingerprint: str = fingerprint(self.kind, parts)
+        if parts.settings.get("lossless", False):
+            self.keeps_text = True
         own = specials or own_specials(parts.languages, parts.settings.get("mask", False))
         self.pad: int = own.pad
         self.sos: int = own.sos
@@ -64,7 +66,6 @@ class Tokenizer(ABC):
         """Ids that a translation never contains, for a search to exclude; eos is not one, it ends it."""
 
     @classmethod
-    @abstractmethod
     def train(
         cls,
         sentences: Sequence[str],
@@ -76,8 +77,10 @@ class Tokenizer(ABC):
     ) -> Self:
         """Learn at most `vocabulary` entries, specials included, from non-empty sentences.
 
-        They are normalised unless it is `lossless`. `mask` asks for an id that masks others.
+        They are normalised unless it is `lossless`. `mask` asks for an id that masks others. A kind that is only
+        published refuses.
         """
+        raise ConfigError(f"a {cls.kind} tokenizer is loaded, not trained")
 
     @classmethod
     def default_vocabulary(cls, sentences: int) -> int:

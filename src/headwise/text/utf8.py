@@ -13,10 +13,6 @@ class Bytes(Tokenizer):
 
     kind = "bytes"
 
-    def __init__(self, parts: Parts) -> None:
-        super().__init__(parts)
-        self.keeps_text = parts.settings.get("lossless", False)
-
     @classmethod
     def train(
         cls,

@@ -85,10 +85,6 @@ class Characters(_Listed):
 
     kind = "characters"
 
-    def __init__(self, parts: Parts) -> None:
-        super().__init__(parts)
-        self.keeps_text = parts.settings.get("lossless", False)
-
     @classmethod
     def train(
         cls,

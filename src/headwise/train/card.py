@@ -8,23 +8,17 @@ import torch
 
 from headwise.config import Recipe
 from headwise.data.prepared import Prepared, SourceFile
+from headwise.decode.serving import COMMANDS
 from headwise.models.folder import LoadedModel
 from headwise.models.weights import parameter_count
 from headwise.train.checkpoint import Progress
 from headwise.train.job import Scored
 
-USES = {
-    "translation": 'translate --model {folder}{ask} "..."',
-    "causal_lm": 'generate --model {folder} "..."',
-    "masked_lm": 'fill --model {folder} "..."',
-    "classify": 'classify --model {folder} "..."',
-    "images": "classify --model {folder} --images PICTURE",
-}
-"""By task, the command that a trained model is for."""
-
 
 def how_to_use(task: str, folder: str, ask: str = "") -> str:
-    return "headwise " + USES[task].format(folder=folder, ask=ask)
+    """The command that a trained model is for."""
+    given = "--images PICTURE" if task == "images" else '"..."'
+    return f"{COMMANDS[task]} --model {folder}{ask} {given}"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from headwise.data.documents import PreparedText, Text
 from headwise.data.packed import PackedStream, TextBatch, ordered_rows
 from headwise.errors import ConfigError
 from headwise.models.folder import LoadedModel, Task
-from headwise.train.card import model_card
 from headwise.train.checkpoint import Progress
 from headwise.train.job import Say, Scored
 from headwise.train.language import (
@@ -25,7 +24,6 @@ from headwise.train.language import (
     language_card,
     open_text,
     size_of_text,
-    trained,
 )
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, prediction_loss
@@ -97,8 +95,7 @@ class CausalJob:
 
     def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
         layers = self.loaded.config.decoder_layers
-        card = language_card("causal", layers, self.recipe, self.prepared, self.loaded)
-        return model_card(replace(card, trained=trained(self.recipe, progress)), self.recipe, progress, scores, source)
+        return language_card("causal", layers, self.recipe, self.prepared, self.loaded, progress, scores, source)
 
 
 def next_token(smoothing: float) -> Callable[[nn.Module, TextBatch], TokenLoss]:

@@ -1,6 +1,7 @@
 """What the two ways of language-model training share: prepared text, the figures, the card."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from headwise.models.folder import LoadedModel
 from headwise.models.weights import parameter_count
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Tokenizer
-from headwise.train.card import Card, batches_of
+from headwise.train.card import Card, batches_of, model_card
 from headwise.train.checkpoint import Progress
-from headwise.train.job import Say
+from headwise.train.job import Say, Scored
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def check_language(recipe: Recipe) -> None:
         raise ConfigError("text.sampling is for translation: a language model sees each text as it is")
     if recipe.language.block < 2:
         raise ConfigError("language.block must be at least 2")
-    if recipe.model.positions == "learned" and recipe.model.max_positions < recipe.language.block:
+    if recipe.model.position_limit < recipe.language.block:
         raise ConfigError("model.max_positions must be at least language.block")
     for path in text_paths([*recipe.data.train, *recipe.data.valid, *recipe.data.test], recipe.data):
         if not path.is_file():  # a misspelt name should not show after days of training
@@ -104,11 +105,19 @@ def describe(loaded: LoadedModel, prepared: PreparedText) -> str:
     )
 
 
-def language_card(kind: str, layers: int, recipe: Recipe, prepared: PreparedText, loaded: LoadedModel) -> Card:
-    """All of a card but how long the model was trained."""
+def language_card(
+    kind: str,
+    layers: int,
+    recipe: Recipe,
+    prepared: PreparedText,
+    loaded: LoadedModel,
+    progress: Progress,
+    scores: Mapping[str, Scored],
+    source: str,
+) -> str:
     model = loaded.config
     held_out = [] if recipe.data.valid else ["The end of the training text was held out for validation."]
-    return Card(
+    card = Card(
         title=f"{kind.capitalize()} language model",
         summary=f"A {kind} Transformer language model trained with Headwise: {layers} layers, width {model.width}, "
         f"{model.heads} heads, feed-forward {model.hidden}, {parameter_count(loaded.model) / 1e6:.1f} million "
@@ -116,9 +125,6 @@ def language_card(kind: str, layers: int, recipe: Recipe, prepared: PreparedText
         data=[f"{len(prepared.train):,} training tokens in rows of {recipe.language.block}.", *held_out],
         files=prepared.files,
         counted="lines",
-        trained="",
+        trained=f"{progress.tokens:,} predicted tokens, {batches_of(recipe)}",
     )
-
-
-def trained(recipe: Recipe, progress: Progress) -> str:
-    return f"{progress.tokens:,} predicted tokens, {batches_of(recipe)}"
+    return model_card(card, recipe, progress, scores, source)

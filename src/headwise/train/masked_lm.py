@@ -1,7 +1,7 @@
 """Training a masked language model: hidden tokens from those on both sides; and BERT's next-sentence task."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from headwise.data.masked import MaskedBatch, MaskedStream
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder import LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
-from headwise.train.card import model_card
 from headwise.train.checkpoint import Progress
 from headwise.train.job import Say, Scored
 from headwise.train.language import (
@@ -25,7 +24,6 @@ from headwise.train.language import (
     final_texts,
     language_card,
     open_text,
-    trained,
 )
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, prediction_loss
@@ -95,8 +93,7 @@ class MaskedJob:
 
     def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
         layers = self.loaded.config.encoder_layers
-        card = language_card("masked", layers, self.recipe, self.prepared, self.loaded)
-        return model_card(replace(card, trained=trained(self.recipe, progress)), self.recipe, progress, scores, source)
+        return language_card("masked", layers, self.recipe, self.prepared, self.loaded, progress, scores, source)
 
 
 def fill_in(smoothing: float) -> Callable[[nn.Module, MaskedBatch], TokenLoss]:

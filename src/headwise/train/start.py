@@ -69,11 +69,8 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
         raise ConfigError(
             f"{recipe.init}: it has no tokenizer that is known here, and without one there is nothing to train it on"
         )
-    different = [
-        key
-        for key, value in to_tables(loaded.config).items()
-        if key not in FREE and to_tables(recipe.model)[key] != value
-    ]
+    wanted = to_tables(recipe.model)
+    different = [key for key, value in to_tables(loaded.config).items() if key not in FREE and wanted[key] != value]
     if different:
         raise ConfigError(
             f"the recipe's model.{different[0]} is not that of {recipe.init}: let headwise.train.start.recipe_from "

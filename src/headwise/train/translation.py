@@ -35,7 +35,7 @@ def check(recipe: Recipe, model: nn.Module) -> None:
             f"a model of the family {recipe.model.family} cannot translate: choose an encoder_decoder, such as the "
             f"presets {presets_of('encoder_decoder')}"
         )
-    if recipe.model.positions == "learned" and recipe.model.max_positions < recipe.data.max_tokens + 2:
+    if recipe.model.position_limit < recipe.data.max_tokens + 2:
         raise ConfigError("model.max_positions must be at least data.max_tokens + 2, for <sos>, <eos> and a tag")
     for corpus in recipe.data.test:  # a misspelt name should not show after days of training
         if next(iter(read_corpus(corpus, recipe.data)), None) is None:

@@ -9,12 +9,11 @@ from headwise.models.convert.bert import (
     OLD_NAMES,
     embedding_names,
     heads_in,
-    ours_in,
     output_names,
     shape_in,
     shape_out,
 )
-from headwise.models.convert.family import ACTIVATIONS, Family, Head, Published
+from headwise.models.convert.family import ACTIVATIONS, Family, Head, Published, body_of
 from headwise.models.convert.rules import Names, linear
 
 
@@ -54,7 +53,7 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> Names:
-    ours = ours_in(config)
+    ours = body_of(config)
     yield from embedding_names("albert.embeddings", ours, config)
     yield from linear("albert.encoder.embedding_hidden_mapping_in", f"{ours}embedding_projection")
     for i in range(config.shared_layers or config.encoder_layers):

@@ -10,7 +10,7 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
-from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
 from headwise.models.convert.rules import SAME, Copy, Names, Same, Spare, linear, rule
 
 OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
@@ -130,11 +130,6 @@ def roberta_out(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def ours_in(config: ModelConfig) -> str:
-    """What our names of the body begin with."""
-    return "body." if config.classes else ""
-
-
 def embedding_names(theirs: str, ours: str, config: ModelConfig) -> Names:
     yield rule(f"{theirs}.word_embeddings.weight", f"{ours}embedding.weight")
     if config.positions == "learned":
@@ -179,7 +174,7 @@ def bert_names(prefix: str) -> Callable[[ModelConfig], Names]:
     """The names where the body's begin with `prefix`."""
 
     def names(config: ModelConfig) -> Names:
-        ours = ours_in(config)
+        ours = body_of(config)
         yield from _body(prefix, ours, config)
         if config.pooler:
             yield from linear(f"{prefix}pooler.dense", f"{ours}pooler.dense")
@@ -194,7 +189,7 @@ def bert_names(prefix: str) -> Callable[[ModelConfig], Names]:
 
 
 def roberta_names(config: ModelConfig) -> Names:
-    ours = ours_in(config)
+    ours = body_of(config)
     yield from _body("roberta.", ours, config)
     if config.classes:
         yield from linear("classifier.dense", f"{ours}pooler.dense")

@@ -3,8 +3,8 @@
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.convert.bert import BUFFERS, ENCODER, OLD_NAMES, embedding_names, ours_in
-from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.convert.bert import BUFFERS, ENCODER, OLD_NAMES, embedding_names
+from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
 from headwise.models.convert.rules import Copy, Names, linear, rule
 
 
@@ -44,7 +44,7 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> Names:
-    ours = ours_in(config)
+    ours = body_of(config)
     yield from embedding_names("distilbert.embeddings", ours, config)
     for i in range(config.encoder_layers):
         yield from _layer(f"distilbert.transformer.layer.{i}", f"{ours}encoder.layers.{i}")

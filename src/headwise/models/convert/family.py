@@ -86,6 +86,11 @@ ACTIVATIONS: dict[Any, str] = {
 THEIR_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "silu"}
 
 
+def body_of(config: ModelConfig) -> str:
+    """What our names of the body begin with: a classifier holds the model it stands on."""
+    return "body." if config.classes else ""
+
+
 @dataclass(frozen=True)
 class Family:
     """One published family."""

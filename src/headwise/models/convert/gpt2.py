@@ -3,8 +3,8 @@
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
-from headwise.models.convert.heads import decoder_head
+from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.convert.heads import decoder_head, decoder_in
 from headwise.models.convert.rules import TRANSPOSED, Names, Stacked, linear, rule, stacked
 
 GPT_ACTIVATIONS: dict[Any, str] = {"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
@@ -14,21 +14,15 @@ GPT_ACTIVATIONS: dict[Any, str] = {"gelu": "gelu_tanh", "relu": "relu", "silu": 
 def _shape_in(published: Published, head: Head) -> dict[str, Any]:
     """What both say in the same words."""
     return {
-        "family": "causal_lm",
+        **decoder_in(published, head, tied=True),
         "width": published.need("n_embd"),
         "decoder_layers": published.need("n_layer"),
         "heads": published.need("n_head"),
         "norm_epsilon": published.get("layer_norm_epsilon", 1e-5),
         "positions": "learned",
         "max_positions": published.need("n_positions"),
-        "embedding_scale": False,
-        "tie": "all" if published.get("tie_word_embeddings", True) else "none",
-        "language_head": head != "classifier",
-        "classes": published.classes if head == "classifier" else 0,
-        "pooling": "last",
         "dropout": published.get("resid_pdrop", 0.1),
         "attention_dropout": published.get("attn_pdrop", 0.1),
-        "init": "normal",
     }
 
 
@@ -87,7 +81,7 @@ def gpt2_names(config: ModelConfig) -> Names:
 
 
 def _names(config: ModelConfig, tokens: str, positions: str) -> Names:
-    body = "body." if config.classes else ""
+    body = body_of(config)
     yield rule(f"transformer.{tokens}.weight", f"{body}embedding.weight")
     yield rule(f"transformer.{positions}.weight", f"{body}positions.weight")
     for i in range(config.decoder_layers):

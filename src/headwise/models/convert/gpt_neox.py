@@ -3,8 +3,8 @@
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
-from headwise.models.convert.heads import decoder_head
+from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.convert.heads import decoder_head, decoder_in
 from headwise.models.convert.rotary import rotary_in, rotary_out, rotary_share
 from headwise.models.convert.rules import Names, StackedByHead, linear, rule, stacked
 
@@ -13,7 +13,7 @@ def config_in(published: Published, head: Head) -> ModelConfig:
     width, heads = published.need("hidden_size"), published.need("num_attention_heads")
     share, base = published.get("rotary_pct", 0.25), published.get("rotary_emb_base", 10000.0)
     return ModelConfig(
-        family="causal_lm",
+        **decoder_in(published, head),
         width=width,
         decoder_layers=published.need("num_hidden_layers"),
         heads=heads,
@@ -24,15 +24,9 @@ def config_in(published: Published, head: Head) -> ModelConfig:
         positions="rotary",
         max_positions=published.get("max_position_embeddings", 2048),
         **rotary_in(published, width // heads, share, base),
-        embedding_scale=False,
-        tie="all" if published.get("tie_word_embeddings", False) else "none",
         attention_bias=published.get("attention_bias", True),
-        language_head=head != "classifier",
-        classes=published.classes if head == "classifier" else 0,
-        pooling="last",
         dropout=published.get("hidden_dropout", 0.0),
         attention_dropout=published.get("attention_dropout", 0.0),
-        init="normal",
     )
 
 
@@ -57,7 +51,7 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> Names:
-    body = "body." if config.classes else ""
+    body = body_of(config)
     norm = ".norm" if config.norm_order == "pre" else ""
     bias = config.attention_bias is not False
     yield rule("gpt_neox.embed_in.weight", f"{body}embedding.weight")

@@ -3,8 +3,8 @@
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
-from headwise.models.convert.heads import decoder_head
+from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.convert.heads import decoder_head, decoder_in
 from headwise.models.convert.rules import SAME, Names, Unpaired, linear, rule
 
 
@@ -12,7 +12,7 @@ def config_in(published: Published, head: Head) -> ModelConfig:
     width, heads = published.need("n_embd"), published.need("n_head")
     turning = published.need("rotary_dim")
     return ModelConfig(
-        family="causal_lm",
+        **decoder_in(published, head),
         width=width,
         decoder_layers=published.need("n_layer"),
         heads=heads,
@@ -23,16 +23,10 @@ def config_in(published: Published, head: Head) -> ModelConfig:
         positions="rotary",
         max_positions=published.get("n_positions", 2048),
         rotary_width=turning if turning != width // heads else 0,
-        embedding_scale=False,
-        tie="all" if published.get("tie_word_embeddings", False) else "none",
         attention_bias=False,
         output_bias=head != "classifier",
-        language_head=head != "classifier",
-        classes=published.classes if head == "classifier" else 0,
-        pooling="last",
         dropout=published.get("resid_pdrop", 0.0),
         attention_dropout=published.get("attn_pdrop", 0.0),
-        init="normal",
     )
 
 
@@ -54,7 +48,7 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> Names:
-    body = "body." if config.classes else ""
+    body = body_of(config)
     unpaired = Unpaired(config.heads, config.rotary_width or config.width // config.heads)
     attention = (("q", "query", unpaired), ("k", "key", unpaired), ("v", "value", SAME), ("out", "output", SAME))
     yield rule("transformer.wte.weight", f"{body}embedding.weight")

@@ -4,8 +4,8 @@ import dataclasses
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
-from headwise.models.convert.heads import decoder_head
+from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.convert.heads import decoder_head, decoder_in, grouped_heads
 from headwise.models.convert.rotary import rotary_in, rotary_out
 from headwise.models.convert.rules import Names, linear, rule
 
@@ -17,16 +17,11 @@ def llama_in(published: Published, head: Head) -> ModelConfig:
 
 def config_in(published: Published, head: Head) -> ModelConfig:
     published.refuse_unless("pretraining_tp", 1)
-    width, heads = published.need("hidden_size"), published.need("num_attention_heads")
-    key_value_heads = published.get("num_key_value_heads", heads)
-    head_width = published.get("head_dim", width // heads)
+    heads = grouped_heads(published)
     return ModelConfig(
-        family="causal_lm",
-        width=width,
+        **decoder_in(published, head),
+        **heads,
         decoder_layers=published.need("num_hidden_layers"),
-        heads=heads,
-        key_value_heads=key_value_heads if key_value_heads != heads else 0,
-        head_width=head_width if head_width * heads != width else 0,
         hidden=published.need("intermediate_size"),
         activation=published.choose("hidden_act", ACTIVATIONS, "silu"),
         feed_forward="gated",
@@ -35,17 +30,11 @@ def config_in(published: Published, head: Head) -> ModelConfig:
         norm_epsilon=published.get("rms_norm_eps", 1e-6),
         positions="rotary",
         max_positions=published.get("max_position_embeddings", 2048),
-        **rotary_in(published, head_width),
-        embedding_scale=False,
-        tie="all" if published.get("tie_word_embeddings", False) else "none",
+        **rotary_in(published, heads["head_width"] or heads["width"] // heads["heads"]),
         bias=published.get("mlp_bias", False),
         attention_bias=published.get("attention_bias", False),
-        language_head=head != "classifier",
-        classes=published.classes if head == "classifier" else 0,
-        pooling="last",
         dropout=0.0,
         attention_dropout=published.get("attention_dropout", 0.0),
-        init="normal",
     )
 
 
@@ -80,7 +69,7 @@ def mistral_out(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> Names:
-    body = "body." if config.classes else ""
+    body = body_of(config)
     yield rule("model.embed_tokens.weight", f"{body}embedding.weight")
     for i in range(config.decoder_layers):
         theirs, ours = f"model.layers.{i}", f"{body}decoder.layers.{i}"

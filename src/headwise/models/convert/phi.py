@@ -4,34 +4,22 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
-from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
-from headwise.models.convert.heads import decoder_head
+from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.convert.heads import decoder_head, decoder_in, grouped_heads
 from headwise.models.convert.rotary import rotary_in, rotary_out, rotary_share
 from headwise.models.convert.rules import Names, Stacked, linear, rule, stacked
 
 
 def _shape_in(published: Published, head: Head) -> dict[str, Any]:
     """What both say in the same words."""
-    width, heads = published.need("hidden_size"), published.need("num_attention_heads")
-    key_value_heads = published.get("num_key_value_heads", heads)
-    head_width = published.get("head_dim", width // heads)
     return {
-        "family": "causal_lm",
-        "width": width,
+        **decoder_in(published, head),
+        **grouped_heads(published),
         "decoder_layers": published.need("num_hidden_layers"),
-        "heads": heads,
-        "key_value_heads": key_value_heads if key_value_heads != heads else 0,
-        "head_width": head_width if head_width * heads != width else 0,
         "hidden": published.need("intermediate_size"),
         "positions": "rotary",
-        "embedding_scale": False,
-        "tie": "all" if published.get("tie_word_embeddings", False) else "none",
-        "language_head": head != "classifier",
-        "classes": published.classes if head == "classifier" else 0,
-        "pooling": "last",
         "dropout": published.get("resid_pdrop", 0.0),
         "attention_dropout": published.get("attention_dropout", 0.0),
-        "init": "normal",
     }
 
 
@@ -109,7 +97,7 @@ def phi3_out(config: ModelConfig) -> dict[str, Any]:
 
 
 def phi_names(config: ModelConfig) -> Names:
-    body = "body." if config.classes else ""
+    body = body_of(config)
     yield rule("model.embed_tokens.weight", f"{body}embedding.weight")
     for i in range(config.decoder_layers):
         theirs, ours = f"model.layers.{i}", f"{body}decoder.layers.{i}"
@@ -123,7 +111,7 @@ def phi_names(config: ModelConfig) -> Names:
 
 
 def phi3_names(config: ModelConfig) -> Names:
-    body = "body." if config.classes else ""
+    body = body_of(config)
     head_width = config.head_width or config.width // config.heads
     key_width = (config.key_value_heads or config.heads) * head_width
     attention = Stacked((config.heads * head_width, key_width, key_width))

@@ -11,12 +11,11 @@ from headwise.models.convert.bert import (
     embedding_names,
     heads_in,
     layer_names,
-    ours_in,
     predictions_names,
     shape_in,
     shape_out,
 )
-from headwise.models.convert.family import Family, Head, Published
+from headwise.models.convert.family import Family, Head, Published, body_of
 from headwise.models.convert.rules import Computed, Names, Unpaired, linear
 from headwise.nn.positions import Sinusoidal
 
@@ -44,7 +43,7 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> Names:
-    ours, head_width = ours_in(config), config.width // config.heads
+    ours, head_width = body_of(config), config.width // config.heads
     yield from embedding_names("roformer.embeddings", ours, config)
     if config.embedding_width:
         yield from linear("roformer.embeddings_project", f"{ours}embedding_projection")

@@ -4,7 +4,7 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
-from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.convert.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
 from headwise.models.convert.rules import Names, Reshaped, linear, rule
 from headwise.nn.pooling import POOLERS
 
@@ -75,7 +75,7 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> Names:
-    body = "body." if config.classes else ""
+    body = body_of(config)
     patch, width = (config.channels, config.patch_size, config.patch_size), config.width
     projection = "vit.embeddings.patch_embeddings.projection"
     flattened = Reshaped((width, *patch), (width, config.channels * config.patch_size**2))

@@ -3,7 +3,6 @@
 Nothing in a folder is executed: no code files are looked at, and a pickle may hold tensors and nothing else.
 """
 
-import errno
 import json
 import pickle
 import zipfile
@@ -13,12 +12,12 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
-from headwise.atomic import disk_errors, replacing, sync, write_json
+from headwise.atomic import disk_errors, write_json
 from headwise.errors import CheckpointError
 from headwise.models.foreign.value import Foreign
+from headwise.storage import write_safetensors
 
 CONFIG = "config.json"
 GENERATION = "generation_config.json"
@@ -211,10 +210,4 @@ def _write_safetensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         memory = plain.untyped_storage().data_ptr()
         content[name] = plain.clone() if memory in seen else plain  # safetensors refuses what is shared
         seen.add(memory)
-    with replacing(path) as temporary:
-        try:
-            save_file(content, temporary, metadata={"format": "pt"})
-        except SafetensorError as error:  # safetensors hides the OSError in its message
-            raise OSError(errno.ENOSPC if "os error 28" in str(error) else errno.EIO, str(error)) from None
-        temporary.chmod(0o644)
-        sync(temporary)
+    write_safetensors(path, content, {"format": "pt"})
