@@ -167,7 +167,8 @@ def control(folder: Path, args: argparse.Namespace) -> None:
     from headwise.models.build import build
     from headwise.presets import resolve
     from headwise.storage import read_json
-    from headwise.train.loop import clip_gradients, make_optimiser
+    from headwise.train.loop import clip_gradients
+    from headwise.train.optimiser import make_optimiser
     from headwise.train.translation import teacher_forcing
 
     recipe = resolve(tables(folder, args))

@@ -225,6 +225,8 @@ class TrainConfig:
     """Padded tokens of the longer side in one batch; pictures, where those are the data."""
     accumulate: int = 1
     """Batches whose gradients make one step."""
+    optimiser: str = "adam"
+    """adam, or muon: orthogonal steps for the matrices inside the layers, Adam's for all else."""
     learning_rate: float = 0.0
     """Peak. 0: the paper's, (width * 4000)^-0.5; with `init`, 5e-5."""
     schedule: str = "inverse_sqrt"

@@ -14,7 +14,8 @@ from headwise.models.build import build
 from headwise.presets import resolve
 from headwise.train.backward import Plain, Recorded, can_be_recorded
 from headwise.train.causal_lm import next_token
-from headwise.train.loop import make_optimiser, update
+from headwise.train.loop import update
+from headwise.train.optimiser import make_optimiser
 
 from .texts import CAUSAL
 

@@ -17,7 +17,7 @@ from headwise.models.folder import checkpoints
 from headwise.storage import load_tensors, read_json
 from headwise.train.averages import MovingAverage
 from headwise.train.checkpoint import Progress, restore_checkpoint, save_checkpoint
-from headwise.train.loop import make_optimiser
+from headwise.train.optimiser import make_optimiser
 from headwise.train.translation import teacher_forcing
 
 from .small_runs import FILES, fit_recipe, run_fit, same_tensors, some_batches, tiny_model, weights

@@ -14,8 +14,9 @@ from headwise.errors import ConfigError, TrainingError
 from headwise.models.folder import checkpoints
 from headwise.storage import load_tensors, read_json
 from headwise.train.interrupt import StopRequest
-from headwise.train.loop import clip_gradients, make_optimiser
+from headwise.train.loop import clip_gradients
 from headwise.train.loss import TokenLoss
+from headwise.train.optimiser import make_optimiser
 from headwise.train.translation import teacher_forcing
 
 from .small_runs import (

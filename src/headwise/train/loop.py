@@ -22,8 +22,8 @@ from headwise.train.backward import Plain, Recorded, can_be_recorded, compile_la
 from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint, set_aside, step_folder
 from headwise.train.interrupt import StopRequest
 from headwise.train.loss import TokenLoss
+from headwise.train.optimiser import make_optimiser
 from headwise.train.schedules import learning_rate
-from headwise.train.tune import parameter_groups
 
 
 class Batch(Protocol):
@@ -200,13 +200,6 @@ def seen(
                 f"checkpoint is of step {saved}. Lower train.learning_rate or lengthen train.warmup"
             )
     return progress
-
-
-def make_optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """Adam for all weights that learn."""
-    config = recipe.train
-    groups = parameter_groups(model, recipe)
-    return torch.optim.AdamW(groups, lr=0.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True)
 
 
 def resume(

@@ -26,6 +26,7 @@ from headwise.train.curves import draw_curves
 from headwise.train.interrupt import StopRequest
 from headwise.train.job import Job, JobModule, Say, Scored
 from headwise.train.loop import fit
+from headwise.train.optimiser import OPTIMISERS
 from headwise.train.report import RunReporter
 from headwise.train.schedules import learning_rate
 from headwise.train.tune import check_tuning, tune
@@ -137,6 +138,8 @@ def check(recipe: Recipe) -> None:
     for key in ("beta1", "beta2", "label_smoothing", "ema"):
         if not 0 <= getattr(recipe.train, key) < 1:
             raise ConfigError(f"train.{key} must be at least 0 and below 1")
+    if recipe.train.optimiser not in OPTIMISERS:
+        raise ConfigError(f"unknown train.optimiser {recipe.train.optimiser!r}; there are: {', '.join(OPTIMISERS)}")
     best_device(recipe.train.device)
     if not 0 <= recipe.seed < 2**63:
         raise ConfigError("seed must be at least 0 and below 2^63")
