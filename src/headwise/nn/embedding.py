@@ -8,6 +8,9 @@ from torch import Tensor, nn
 
 from headwise.nn.feed_forward import Activation
 
+GROUP = 16
+"""Channels that the norm of a convolution takes together."""
+
 
 class TokenEmbedding(nn.Module):
     """A vector a token, times `scale`: sqrt(D) in the paper, where the matrix is drawn small to serve as output too."""
@@ -44,11 +47,26 @@ class PatchEmbedding(nn.Module):
         return torch.cat((self.first.expand(len(images), 1, -1), self.projection(patches)), 1)
 
 
+class Convolution(nn.Module):
+    """3 x 3 pixels at a time, normalised in groups of channels; with `halves`, the largest of every 2 x 2 goes on."""
+
+    def __init__(self, narrow: int, wide: int, *, halves: bool) -> None:
+        super().__init__()
+        self.weights = nn.Conv2d(narrow, wide, 3, padding=1, bias=False)
+        self.norm = nn.GroupNorm(1 if wide % GROUP else wide // GROUP, wide)
+        self.halves = halves
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, narrow, height, width] -> [B, wide, height, width], or half of that."""
+        x = F.relu(self.norm(self.weights(x)))
+        return F.max_pool2d(x, 3, stride=2, padding=1) if self.halves else x
+
+
 class ConvolutionalEmbedding(nn.Module):
     """The same from the features of a small convolutional network: the hybrid of the ViT paper.
 
-    Each stage of 3 x 3 convolution and pooling halves the picture, until a P x P patch is one place. Neighbouring
-    places share pixels, which a Transformer would have to learn from far more pictures.
+    Each stage, two convolutions, doubles the channels and halves the picture, until a P x P patch is one place.
+    Neighbouring places share pixels, which a Transformer would have to learn from far more pictures.
     """
 
     def __init__(self, channels: int, patch: int, width: int) -> None:
@@ -56,16 +74,18 @@ class ConvolutionalEmbedding(nn.Module):
         stages = patch.bit_length() - 1
         if patch != 2**stages or not stages:
             raise ValueError(f"each stage halves a picture: the patch must be a power of 2 from 2 on, not {patch}")
-        widths = [channels, *(max(1, width // 4) for _ in range(stages - 1)), width]
-        self.stages = nn.ModuleList(
-            nn.Conv2d(narrow, wide, 3, padding=1, bias=False) for narrow, wide in pairwise(widths)
-        )
+        widths = [max(1, width >> (stages - stage)) for stage in range(stages + 1)]
+        self.stages = nn.ModuleList()
+        for narrow, wide in pairwise(widths):
+            self.stages.append(Convolution(narrow if self.stages else channels, narrow, halves=False))
+            self.stages.append(Convolution(narrow, wide, halves=True))
         self.first = nn.Parameter(torch.empty(1, width))
 
     def forward(self, images: Tensor) -> Tensor:
         """[B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
+        images = images.contiguous(memory_format=torch.channels_last)
         for stage in self.stages:
-            images = F.max_pool2d(F.relu(stage(images)), 3, stride=2, padding=1)
+            images = stage(images)
         return torch.cat((self.first.expand(len(images), 1, -1), images.flatten(2).transpose(1, 2)), 1)
 
 
