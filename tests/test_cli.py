@@ -23,6 +23,7 @@ from tests.commands import Capture, contents, lines_file, ok, shell, wrong
 from tests.taught import PAIRS, SOURCES, TARGETS, taught
 
 COMMANDS = ["train", "translate", "evaluate", "score", "generate", "fill", "embed", "classify"]
+COMMANDS += ["distill", "back-translate"]
 COMMANDS += ["inspect", "convert", "average", "tokenizer", "info"]
 TINY = ["model.width=16", "model.hidden=16", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1"]
 SHORT = ["train.validate_bleu=false", "train.batch_tokens=256", "text.vocabulary=350", "train.device=cpu"]

@@ -12,15 +12,19 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from headwise import storage
-from headwise.atomic import disk_errors, write_json, write_text
-from headwise.errors import CheckpointError
+from headwise.atomic import DiskFullError, disk_errors, remove_unfinished, write_json, write_text
+from headwise.errors import CheckpointError, DataError
+from headwise.seal import check_seal, seal
 from headwise.storage import (
     check_folder,
     check_format,
     load_tensors,
     new_folder,
     read_json,
+    read_table,
     save_tensors,
+    write_table,
+    write_when_there_is_room,
 )
 
 TENSORS = {
@@ -245,3 +249,79 @@ def test_a_write_that_the_system_really_refuses(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert names(tmp_path) == ["old.safetensors"]
     load_tensors(tmp_path / "old.safetensors")
+
+
+def test_a_run_waits_while_the_disk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "LOOK_EVERY", 0.001)
+    left, said = iter([True, True, False]), list[str]()
+
+    def write() -> str:
+        with disk_errors(Path("somewhere")):
+            if next(left):
+                raise OSError(errno.EDQUOT, "Disk quota exceeded")
+        return "written"
+
+    assert write_when_there_is_room(write, said.append) == "written"
+    assert ["Waiting for room" in said[0], "room on the disk again" in said[1], len(said)] == [True, True, 2]
+
+
+@pytest.mark.parametrize(("patience", "asked"), [(0.02, False), (60.0, True)])
+def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch, patience: float, asked: bool) -> None:
+    monkeypatch.setattr(storage, "LOOK_EVERY", 0.001)
+    monkeypatch.setattr(storage, "PATIENCE", patience)
+
+    def write() -> None:
+        with disk_errors(Path("somewhere")):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(DiskFullError, match=r"could not write somewhere: the disk is full.*Make room"):
+        write_when_there_is_room(write, lambda text: None, lambda: asked)
+
+
+def test_other_errors_are_not_waited_out() -> None:
+    def write() -> None:
+        with disk_errors(Path("somewhere")):
+            raise OSError(errno.EROFS, "Read-only file system")
+
+    with pytest.raises(CheckpointError, match="Read-only"):
+        write_when_there_is_room(write, lambda text: None)
+
+
+def test_a_table_is_told_from_a_changed_one(tmp_path: Path) -> None:
+    path = tmp_path / "some.json"
+    write_table(path, {"rate": 0.001, "words": ["ä"]})
+    assert read_table(path) == {"rate": 0.001, "words": ["ä"]}
+    path.write_text(path.read_text().replace("0.001", "0.003"))
+    with pytest.raises(CheckpointError, match=r"some\.json: damaged or altered"):
+        read_table(path)
+    path.write_text('{"rate": 1}')  # as it was before there were digests
+    assert read_table(path) == {"rate": 1}
+
+
+def test_a_sealed_folder_is_told_from_a_changed_one(tmp_path: Path) -> None:
+    check_seal(tmp_path)  # none: as it was before there were seals
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a.bin").write_bytes(b"some bytes")
+    (tmp_path / "b.bin").write_bytes(b"")
+    seal(tmp_path)
+    check_seal(tmp_path)
+    (tmp_path / "deep" / "a.bin").write_bytes(b"some bites")
+    with pytest.raises(DataError, match=r"deep/a\.bin: damaged or altered"):
+        check_seal(tmp_path)
+    (tmp_path / "deep" / "a.bin").unlink()
+    with pytest.raises(DataError, match=r"deep/a\.bin: cannot be read: No such file"):
+        check_seal(tmp_path)
+    for content in ("", "[]", "{}", "{"):
+        (tmp_path / "digests.json").write_text(content)
+        with pytest.raises(DataError, match=r"digests\.json: damaged"):
+            check_seal(tmp_path)
+
+
+def test_what_was_being_written_is_removed(tmp_path: Path) -> None:
+    for name in (".model.safetensors.12.writing", "kept.json", ".hidden"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / ".step-00000003.writing").mkdir()
+    (tmp_path / ".step-00000003.writing" / "a").write_text("x")
+    remove_unfinished(tmp_path)
+    remove_unfinished(tmp_path / "none")
+    assert names(tmp_path) == [".hidden", "kept.json"]

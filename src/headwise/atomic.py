@@ -4,11 +4,21 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from headwise.errors import CheckpointError
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""No room: on the disk, or in what this user may have of it."""
+UNFINISHED = ".*.writing"
+"""The names that files and folders have until they are whole."""
+
+
+class DiskFullError(CheckpointError):
+    """There is no room for what was to be saved; nothing else is wrong."""
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -48,8 +58,22 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = "the disk is full" if error.errno == errno.ENOSPC else (error.strerror or str(error))
+        if error.errno in FULL:
+            raise DiskFullError(
+                f"could not write {path}: the disk is full; what was saved before is untouched. Make room, then the "
+                "same command goes on from there"
+            ) from error
+        reason = error.strerror or str(error)
         raise CheckpointError(f"could not write {path}: {reason}; what was saved before is untouched") from error
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what killed processes were writing in a folder; only for the one process that may write there."""
+    for path in folder.glob(UNFINISHED):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:

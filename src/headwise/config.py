@@ -15,9 +15,12 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from headwise.errors import ConfigError
+
+Auto = Annotated[int, "auto"]
+"""A number, or the word for 0: to be found when the run begins."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,8 @@ class TextConfig:
     bytes."""
     lossless: bool = False
     """Characters and bytes: keep line ends and runs of spaces, as language models want them (byte_bpe always does)."""
+    folder: str = ""
+    """Model or tokenizer folder, ours or Hugging Face's, whose tokenizer is used as it is; empty: one is trained."""
     vocabulary: int = 0
     """0: chosen from the size of the corpus."""
     sampling: float = 0.0
@@ -221,10 +226,11 @@ class DataConfig:
 @dataclass(frozen=True)
 class TrainConfig:
     steps: int = 10_000
-    batch_tokens: int = 4096
-    """Padded tokens of the longer side in one batch; pictures, where those are the data."""
+    batch_tokens: Auto = 4096
+    """Padded tokens of the longer side in one batch; pictures, where those are the data. auto: what fits in the GPU's
+    memory, up to the 25,000 tokens of a step, for which `accumulate` is set too; 4096 on a CPU."""
     accumulate: int = 1
-    """Batches whose gradients make one step."""
+    """Batches whose gradients make one step; with batches that are auto, how many times 25,000 tokens do."""
     optimiser: str = "adam"
     """adam, or muon: orthogonal steps for the matrices inside the layers, Adam's for all else."""
     learning_rate: float = 0.0
@@ -250,8 +256,14 @@ class TrainConfig:
     validate_bleu: bool = True
     select_by: str = "loss"
     """The metric that makes a validation the best one: loss (lowest), or bleu, accuracy ... (highest)."""
+    packed: Literal["auto", "always", "never"] = "auto"
+    """Translation: batches without padding, always of the same shape, in random order instead of by length. auto: on a
+    GPU, where a kernel for short sentences makes that the fastest way."""
     compile: bool = False
     """Compile the model (torch.compile): worth its start-up of up to a minute on a GPU in long runs."""
+    parallel: Literal["auto", "replicate", "shard"] = "auto"
+    """Where torchrun starts several processes: replicate, each has all weights (DDP); shard, each has a part of every
+    weight, its gradient and its optimiser's state (FSDP2), for models that fill a GPU. auto: replicate."""
     checkpoint_every: int = 500
     keep: int = 3
     """Newest checkpoints kept beside the best one."""
@@ -396,7 +408,7 @@ def override(tables: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str
 
 def from_tables(kind: type[C], tables: Mapping[str, Any], where: str = "") -> C:
     """Build the dataclass `kind` from plain tables, strictly: every key exists and has the right type."""
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind, include_extras=True)
     names = [f.name for f in dataclasses.fields(typing.cast(Any, kind))]
     for key in tables:
         if key not in names:
@@ -426,6 +438,9 @@ def _value(hint: Any, value: Any, where: str) -> Any:
             raise ConfigError(f"{where} must be a table")
         return from_tables(typing.cast(type, hint), value, where + ".")
     origin = typing.get_origin(hint)
+    if origin is Annotated:
+        kind, word = typing.get_args(hint)
+        return 0 if value == word else _value(kind, value, where)
     if origin is Literal:
         if value not in typing.get_args(hint):
             raise ConfigError(f"{where} must be one of {', '.join(typing.get_args(hint))}, not {value!r}")

@@ -9,22 +9,30 @@ import errno
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from headwise.atomic import disk_errors, replacing, sync, write_json
+from headwise.atomic import FULL, DiskFullError, disk_errors, replacing, sync, write_json
 from headwise.errors import CheckpointError
 
 FORMAT = 1
 """Raised when older versions can no longer read what is written; newer folders are refused by name."""
 
 MANIFEST = "manifest.json"
+
+PATIENCE = 300.0
+"""Seconds that a run waits for room on a full disk."""
+LOOK_EVERY = 5.0
+"""Seconds between two attempts."""
+
+T = TypeVar("T")
 
 
 class NewerFormatError(CheckpointError):
@@ -38,6 +46,24 @@ def read_json(path: Path) -> Any:
         raise CheckpointError(f"{path}: missing") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise CheckpointError(f"{path}: damaged, not valid JSON: {error}") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def write_table(path: Path, table: Mapping[str, Any]) -> None:
+    """A JSON table with its digest, atomically."""
+    write_json(path, {**table, "digest": table_digest(table)})
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """What `write_table` wrote; one that has no digest, from before there were any, is taken as it is."""
+    table = read_json(path)
+    if not isinstance(table, dict):
+        raise CheckpointError(f"{path}: damaged: not a table")
+    digest = table.pop("digest", None)
+    if digest is not None and digest != table_digest(table):
+        raise CheckpointError(f"{path}: damaged or altered: its content does not match its digest")
+    return table
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -52,7 +78,8 @@ def write_safetensors(path: Path, content: dict[str, Tensor], header: dict[str, 
         try:
             save_file(content, temporary, metadata=header)
         except SafetensorError as error:  # safetensors hides the OSError in its message
-            raise OSError(errno.ENOSPC if "os error 28" in str(error) else errno.EIO, str(error)) from None
+            numbers = [number for number in FULL if f"(os error {number})" in str(error)]
+            raise OSError(numbers[0] if numbers else errno.EIO, str(error)) from None
         temporary.chmod(0o644)  # safetensors lets only the owner read, but a model is there to be passed on
         sync(temporary)
 
@@ -93,11 +120,15 @@ def new_folder(path: Path) -> Iterator[Path]:
             files = sorted(temporary.iterdir())
             digests = {file.name: _file_digest(file) for file in files if file.suffix != ".safetensors"}
             names = [file.name for file in files]
-            write_json(temporary / MANIFEST, {"format": FORMAT, "files": names, "digests": digests})
-            if path.exists():
-                shutil.rmtree(path)
+            manifest = {"format": FORMAT, "files": names, "digests": digests}
+            write_table(temporary / MANIFEST, manifest)
+            replaced = path.with_name(f".{path.name}.replaced.writing")
+            if path.exists():  # moved at once: half of the old folder is never seen
+                shutil.rmtree(replaced, ignore_errors=True)
+                path.rename(replaced)
             temporary.rename(path)
             sync(path.parent)
+            shutil.rmtree(replaced, ignore_errors=True)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -105,7 +136,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 def check_folder(path: Path) -> None:
     """Refuse a folder that `new_folder` did not finish, or that lost a file since."""
-    manifest = read_json(path / MANIFEST)
+    manifest = read_table(path / MANIFEST)
     check_format(path, manifest)
     files, digests = manifest.get("files"), manifest.get("digests", {})
     if not isinstance(files, list) or not isinstance(digests, dict):
@@ -128,12 +159,51 @@ def check_format(path: Path, described: Any) -> None:
         )
 
 
+def write_when_there_is_room(
+    write: Callable[[], T], say: Callable[[str], None], stop: Callable[[], bool] = lambda: False
+) -> T:
+    """What `write` returns; while the disk is full it is called again and again, for `PATIENCE` seconds at most.
+
+    A run that cannot save has three ways to go. Ending at once would throw away the time until somebody looks, for
+    a disk that may be full for a moment only. Going on unsaved would put ever more work at risk, and would end with
+    other weights than an undisturbed run: the best checkpoint, or one of those that are averaged, would be missing.
+    So it waits, says so, and goes on as if nothing had happened once there is room; and if there is none for long, or
+    it is asked to stop, it ends with what was saved before, from which the same command goes on.
+    """
+    until = 0.0
+    while True:
+        try:
+            written = write()
+        except DiskFullError as error:
+            now = time.monotonic()
+            first, until = not until, until or now + PATIENCE
+            if now >= until or stop():
+                raise
+            if first:
+                say(f"{error}. Waiting for room, {PATIENCE:,.0f} seconds at most")
+            again = min(now + LOOK_EVERY, until)
+            while time.monotonic() < again and not stop():
+                time.sleep(min(0.1, LOOK_EVERY))
+        else:
+            if until:
+                say("there is room on the disk again: going on")
+            return written
+
+
 def text_digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
+def table_digest(table: Mapping[str, Any]) -> str:
+    """Of a JSON table, however it is written."""
+    return text_digest(json.dumps(table, sort_keys=True).encode())
+
+
 def _file_digest(path: Path) -> str:
-    return text_digest(path.read_bytes())
+    try:
+        return text_digest(path.read_bytes())
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def _digest(tensors: Mapping[str, Tensor]) -> str:

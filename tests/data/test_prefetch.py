@@ -6,8 +6,9 @@ from itertools import count, islice
 
 import pytest
 
+from headwise.data import prefetch as module
 from headwise.data.batches import BatchStream
-from headwise.data.prefetch import prefetch
+from headwise.data.prefetch import StalledError, prefetch
 from headwise.data.prepared import TrainCorpus
 
 from . import tiny
@@ -99,3 +100,40 @@ def test_positions_are_those_of_the_items_used(encode: Encode) -> None:
 def test_depth_must_be_positive() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         next(prefetch(count(), 0))
+
+
+def test_a_thread_that_hangs_holds_nobody_who_is_asked_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(module, "GRACE", 0.05)
+    asked, freed = threading.Event(), threading.Event()
+
+    def items() -> Iterator[int]:
+        yield 1
+        freed.wait()
+        yield 2
+
+    ahead = prefetch(items(), stop=asked.is_set)
+    assert next(ahead) == 1
+    threading.Timer(0.05, asked.set).start()
+    with pytest.raises(StalledError, match="has not come"):
+        next(ahead)
+    freed.set()
+
+
+def test_a_slow_item_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_EVERY", 0.01)
+
+    def items() -> Iterator[int]:
+        time.sleep(0.1)
+        yield 1
+
+    assert list(prefetch(items(), stop=lambda: True)) == [1]
+
+
+def test_a_thread_that_died_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(module, "_fill", lambda items, ready, stopped: ready.put(next(items)))
+    ahead = prefetch(count())
+    assert next(ahead) == 0
+    with pytest.raises(StalledError, match="has died"):
+        next(ahead)

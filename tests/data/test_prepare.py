@@ -1,4 +1,7 @@
+import errno
+import fcntl
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -139,8 +142,14 @@ def test_a_second_start_reads_nothing(
     def refuse(*_: object) -> Iterator[Any]:
         raise AssertionError("files are read again")
 
+    digest = hashlib.file_digest
+
+    def of_prepared(stream: Any, kind: Any) -> Any:
+        assert run.folder in Path(stream.name).parents, "files are hashed again"
+        return digest(stream, kind)
+
     monkeypatch.setattr(build, "read_corpus", refuse)
-    monkeypatch.setattr(hashlib, "file_digest", refuse)
+    monkeypatch.setattr(hashlib, "file_digest", of_prepared)
     second = run(replace(data, train=(replace(data.train[0], weight=2.5, licence="other"),)))
     assert TinyTokenizer.encoded == encoded
     assert len(run.trained) == 1
@@ -216,15 +225,60 @@ def test_another_run_may_finish_the_same_data_first(
 
 def test_only_abandoned_folders_of_killed_runs_are_removed(write: Write, tmp_path: Path, run: Preparation) -> None:
     write("a.tsv", tsv(sentences(40)))
+    killed, alive = run.folder / "x.partial-1", run.folder / "y.partial-2"
+    for folder in (killed, alive):
+        folder.mkdir(parents=True)
+        (folder / "train-0.spool").touch()
+    descriptor = os.open(alive, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # as a process that is filling it does; the kernel frees a dead one's
+        run(table(tmp_path, "a.tsv"))
+    finally:
+        os.close(descriptor)
+    assert alive.exists()
+    assert not killed.exists()
+
+
+def test_without_locks_only_age_tells_what_is_abandoned(
+    write: Write, tmp_path: Path, run: Preparation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    write("a.tsv", tsv(sentences(40)))
     old, young = run.folder / "x.partial-1", run.folder / "y.partial-2"
     for folder in (old, young):
         folder.mkdir(parents=True)
-        (folder / "train-0.spool").touch()
-    for path in (old / "train-0.spool", old):
-        os.utime(path, (1, 1))
+    os.utime(old, (1, 1))
+    monkeypatch.setattr(fcntl, "flock", unsupported)
     run(table(tmp_path, "a.tsv"))
     assert young.exists()
     assert not old.exists()
+
+
+@pytest.mark.parametrize("file", ["train-0/source.bin", "train-0/target_offsets.bin", "valid-0/text.tsv"])
+def test_a_changed_byte_is_noticed(write: Write, tmp_path: Path, run: Preparation, file: str) -> None:
+    """Of the right size, and yet not what was written."""
+    write("a.tsv", tsv(sentences(40)))
+    first = run(table(tmp_path, "a.tsv"))
+    content = bytearray((first.folder / file).read_bytes())
+    content[len(content) // 2] ^= 1
+    expected = decoded(first.train[0])
+    (first.folder / file).write_bytes(content)
+    assert decoded(run(table(tmp_path, "a.tsv")).train[0]) == expected
+    assert any("preparing the data again" in line and Path(file).name in line for line in run.said)
+
+
+def test_a_changed_hash_in_the_cache_is_noticed(write: Write, tmp_path: Path, run: Preparation) -> None:
+    """With it, the same files would be taken for others."""
+    write("a.tsv", tsv(sentences(40)))
+    first = run(table(tmp_path, "a.tsv"))
+    cache = run.folder / "files.json"
+    known = json.loads(cache.read_text())
+    for entry in known["files"].values():
+        entry["sha256"] = "0" * 64
+    cache.write_text(json.dumps(known))
+    assert run(table(tmp_path, "a.tsv")).folder == first.folder
 
 
 def test_an_interrupted_build_leaves_nothing(

@@ -455,7 +455,9 @@ def test_progress_counts_up_to_the_number_of_sentences() -> None:
 def test_a_stack_that_attends_once_aligns_too() -> None:
     """An LSTM decoder has one attention above all its layers."""
     shape = dataclasses.replace(SHAPE, stack="lstm", positions="none", heads=1)
-    for result, source, target in zip(translator(shape=shape).translate(SOURCES), SOURCES, TARGETS, strict=True):
+    for result, source, target in zip(
+        translator(shape=shape, steps=160).translate(SOURCES), SOURCES, TARGETS, strict=True
+    ):
         assert result.text == target
         assert {s for s, _ in result.alignment} <= set(range(len(source.split())))
         assert {t for _, t in result.alignment} == set(range(len(target.split())))

@@ -1,9 +1,12 @@
 """What a person sees of a run, and what the log keeps."""
 
+import contextlib
+import errno
 import io
 import json
 import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -80,3 +83,50 @@ def test_tensorboard_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(ConfigError, match="pip install tensorboard"):
         RunReporter(tmp_path, 20, tensorboard=True)
+
+
+def test_lines_for_which_there_is_no_room_are_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with RunReporter(tmp_path, 20, stream=io.StringIO()) as reporter:
+        reporter.started(0, 0)
+        for step in range(1, 6):
+            with monkeypatch.context() as patch:
+                if step in (2, 3, 5):
+                    patch.setattr(Path, "open", half_written)
+                reporter.trained({**RECORD, "step": step})
+    assert [record["step"] for record in read_log(tmp_path)] == [1, 2, 3, 4, 5]
+
+
+@contextlib.contextmanager
+def half_written(path: Path, *_: object, **__: object) -> Iterator[io.StringIO]:
+    """A file on a disk that becomes full while it is written."""
+    text = io.StringIO()
+    yield text
+    with open(path, "a") as file:  # noqa: PTH123 - `Path.open` is the one that fails
+        file.write(text.getvalue()[:30])
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_damaged_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    good = '{"kind": "train", "step": 1}'
+    lines = [
+        good.encode(),
+        b"[]",
+        b"3",
+        b'{"kind": "train"}',
+        b'{"kind": 3, "step": 2}',
+        b"\xff\xfe",
+        b'{"kind": "valid", "step": 1}',
+    ]
+    (tmp_path / "log.jsonl").write_bytes(b"\n".join(lines))
+    assert read_log(tmp_path) == [{"kind": "train", "step": 1}, {"kind": "valid", "step": 1}]
+
+
+def test_a_closed_terminal_ends_no_run(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    stream.close()
+    stream.isatty = lambda: False  # type: ignore[method-assign]
+    with RunReporter(tmp_path, 20, stream=stream) as reporter:
+        reporter.started(0, 0)
+        reporter.trained(RECORD)
+        reporter.note("nobody reads this")
+    assert len(read_log(tmp_path)) == 1

@@ -29,6 +29,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "unigram sampling": {"text.sampling": 0.2},
     "characters, every step logged": {"text.kind": "characters", "train.log_every": 1},
     "attention dropout": {"text.kind": "bytes", "model.attention_dropout": 0.2, "train.accumulate": 1},
+    "packed": {"text.sampling": 0.1, "train.packed": "always", "train.batch_tokens": 384},
     "a mean of checkpoints": {"text.kind": "bytes", "train.average": 4},
 }
 STATE = ("step", "position", "tokens", "best_step", "best_metric", "stale", "interval_loss", "interval_tokens")
@@ -164,3 +165,15 @@ def test_a_finished_run_is_left_as_it_is(tmp_path: Path, corpus: Path) -> None:
     after = load_tensors(tmp_path / "model.safetensors")
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
     assert logged(tmp_path) == log
+
+
+def test_how_batches_are_made_stays(tmp_path: Path, corpus: Path) -> None:
+    """A run goes on as it was begun, whatever the device; and is refused where the recipe says otherwise."""
+    bytes_, packed = {"text.kind": "bytes"}, {"text.kind": "bytes", "train.packed": "always"}
+    train(run_recipe(corpus, tmp_path / "run", {**packed, "train.steps": 8}), silent)
+    train(run_recipe(corpus, tmp_path / "run", bytes_), silent)  # auto
+    train(run_recipe(corpus, tmp_path / "whole", packed), silent)
+    last = step_folder(tmp_path / "run", 12), step_folder(tmp_path / "whole", 12)
+    assert same_tensors(*(folder / FILES[0] for folder in last))
+    with pytest.raises(ConfigError, match="begun with packed batches"):
+        train(run_recipe(corpus, tmp_path / "run", {**packed, "train.packed": "never"}), silent)

@@ -13,7 +13,7 @@ import headwise
 from headwise.config import Recipe, from_tables
 from headwise.errors import ConfigError
 from headwise.models.folder import checkpoints, load_weights, step_folder
-from headwise.storage import load_tensors, read_json
+from headwise.storage import load_tensors, read_json, read_table
 from headwise.train import translation as translation_module
 from headwise.train.averages import mean_weights
 from headwise.train.curves import draw_curves
@@ -57,7 +57,7 @@ def test_scores_are_saved_as_json(finished: tuple[Recipe, Outcome]) -> None:
 
 def test_the_resolved_recipe_is_saved(finished: tuple[Recipe, Outcome]) -> None:
     recipe, outcome = finished
-    assert from_tables(Recipe, read_json(outcome.folder / "recipe.json")) == recipe
+    assert from_tables(Recipe, read_table(outcome.folder / "recipe.json")) == recipe
     assert read_json(outcome.folder / "recipe.json")["train"]["beta2"] == 0.98, "defaults are written out"
 
 

@@ -8,8 +8,10 @@ import sys
 from collections.abc import Sequence
 
 from headwise import __version__
+from headwise.cli.back_translate import add_back_translate
 from headwise.cli.classify import add_classify
 from headwise.cli.convert import add_convert
+from headwise.cli.distill import add_distill
 from headwise.cli.embed import add_embed
 from headwise.cli.evaluate import add_evaluate, add_score
 from headwise.cli.fill import add_fill
@@ -70,6 +72,8 @@ def parser() -> argparse.ArgumentParser:
         add_translate,
         add_evaluate,
         add_score,
+        add_distill,
+        add_back_translate,
         add_generate,
         add_fill,
         add_embed,

@@ -4,8 +4,10 @@ import argparse
 import itertools
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -176,6 +178,46 @@ class Counter:
 
     def __exit__(self, *_: object) -> None:
         if self._wanted:
+            print(file=sys.stderr)
+
+
+class Countdown:
+    """How far a long work is, how fast, and how long it will go on: a line that is written over, or one now and then
+    where nobody watches."""
+
+    EVERY = 10.0
+    """Seconds between two lines of a log."""
+
+    def __init__(self, total: int, unit: str) -> None:
+        self._total, self._unit = total, unit
+        self._watched = sys.stderr.isatty()
+        self._begun: tuple[float, int] | None = None
+        self._said = 0.0
+        self._open = False
+
+    def __enter__(self) -> "Countdown":
+        return self
+
+    def show(self, done: int) -> None:
+        now = time.monotonic()
+        if self._begun is None:  # what an earlier start has done says nothing of the speed
+            self._begun = (now, done)
+            if done:
+                print(f"{done:,} of {self._total:,} {self._unit} are done already", file=sys.stderr, flush=True)
+            return
+        if not self._watched and now - self._said < self.EVERY and done < self._total:
+            return
+        self._said = now
+        since, before = self._begun
+        speed = (done - before) / max(now - since, 1e-9)
+        left = timedelta(seconds=round((self._total - done) / speed)) if done > before else "?"
+        text = f"{done:,} of {self._total:,} {self._unit}, {speed:,.1f} a second, {left} left"
+        self._open = self._watched and done < self._total  # a line that will be written over
+        shown = f"\r{text}\x1b[K" if self._watched else text
+        print(shown, end="" if self._open else "\n", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self._open:
             print(file=sys.stderr)
 
 

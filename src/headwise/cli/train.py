@@ -1,7 +1,9 @@
 """headwise train"""
 
 import argparse
+import contextlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,25 +37,43 @@ headwise train recipes/multi30k_en_de.toml --set data.folder=/data/multi30k --se
         help="what to train (default: what the data are for; causal_lm for --text)",
     )
     command.add_argument("--init", metavar="DIR", help="a model folder, ours or Hugging Face's, to start from")
-    command.add_argument("--pairs", nargs="+", metavar="FILE", help="TMX, TSV or JSON lines, also .gz .xz .bz2 .zst")
-    command.add_argument("--source", nargs="+", metavar="F", help="source text, a sentence a line")
-    command.add_argument("--target", nargs="+", metavar="F", help="target text, line by line its translation")
+    add_pairs(command)
     command.add_argument("--text", nargs="+", metavar="F", help="plain text, for a language model")
     command.add_argument("--labelled", nargs="+", metavar="FILE", help="TSV, CSV or JSON lines with labels")
     command.add_argument("--images", nargs="+", metavar="DIR", help="a folder with a subfolder a class, .npz or IDX")
-    command.add_argument("--valid-pairs", nargs="+", metavar="FILE", help="validation pairs (default: held out)")
-    command.add_argument("--valid-source", nargs="+", metavar="F")
-    command.add_argument("--valid-target", nargs="+", metavar="F")
+    add_valid_pairs(command)
     command.add_argument("--valid-text", nargs="+", metavar="F")
     command.add_argument("--valid-labelled", nargs="+", metavar="FILE")
     command.add_argument("--valid-images", nargs="+", metavar="DIR")
     add_languages(command)
+    command.add_argument("--both-directions", action="store_true", default=None, help="one model for both ways")
+    add_run_options(command)
+
+
+def add_pairs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--pairs", nargs="+", metavar="FILE", help="TMX, TSV or JSON lines, also .gz .xz .bz2 .zst")
+    command.add_argument("--source", nargs="+", metavar="F", help="source text, a sentence a line")
+    command.add_argument("--target", nargs="+", metavar="F", help="target text, line by line its translation")
+
+
+def add_valid_pairs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--valid-pairs", nargs="+", metavar="FILE", help="validation pairs (default: held out)")
+    command.add_argument("--valid-source", nargs="+", metavar="F")
+    command.add_argument("--valid-target", nargs="+", metavar="F")
+
+
+def add_run_options(command: argparse.ArgumentParser) -> None:
+    """What a run is asked for beside its data."""
     command.add_argument("--out", metavar="DIR", help="output folder; an existing run there is resumed")
     command.add_argument("--preset", choices=list(PRESETS), help=f"model shape (default by task: {_defaults()})")
     command.add_argument("--steps", type=positive, metavar="N", help="training steps (default: 10,000)")
-    command.add_argument("--batch-tokens", type=positive, metavar="N", help="padded tokens in a batch (default: 4,096)")
+    command.add_argument(
+        "--batch-tokens",
+        type=lambda text: 0 if text == "auto" else positive(text),
+        metavar="N",
+        help="padded tokens in a batch; auto: what fits in the GPU's memory (default: 4,096)",
+    )
     command.add_argument("--vocabulary", type=positive, metavar="N", help="tokens (default: by corpus size)")
-    command.add_argument("--both-directions", action="store_true", default=None, help="one model for both ways")
     command.add_argument("--seed", type=int, metavar="N")
     command.add_argument("--device", help="auto, cpu, cuda ... (default: auto)")
     command.add_argument("--tensorboard", action="store_true", default=None, help="write TensorBoard files too")
@@ -74,21 +94,26 @@ def run_train(args: argparse.Namespace) -> int:
     from headwise.train.start import recipe_from
 
     recipe = recipe_from(train_tables(args))
-    outcome = train(recipe, say=lambda text: print(text, file=sys.stderr, flush=True))
+    outcome = train(recipe, say=say)
     if outcome.interrupted:
-        print(
-            f"stopped at step {outcome.progress.step:,}, all saved; the same command goes on from there",
-            file=sys.stderr,
-        )
-        return 130
-    print(f"done: {how_to_use(recipe.task, str(outcome.folder), outcome.how_to_ask)}", file=sys.stderr)
+        if outcome.first:
+            say(f"stopped at step {outcome.progress.step:,}, all saved; the same command goes on from there")
+        return 128 + outcome.signal  # as shells and schedulers expect: 130 after Ctrl-C, 143 after SIGTERM
+    if outcome.first:
+        say(f"done: {how_to_use(recipe.task, str(outcome.folder), outcome.how_to_ask)}")
     return 0
 
 
-def train_tables(args: argparse.Namespace) -> dict[str, Any]:
-    """The tables of the recipe with the options laid over them."""
+def say(text: str) -> None:
+    """A run does not end because its terminal was closed, or the program that read its output has ended."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def train_tables(args: argparse.Namespace, more: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """The tables of the recipe with the options laid over them; `more` are training corpora beside theirs."""
     corpora, valid = corpus_tables(args, ""), corpus_tables(args, "valid_")
-    tables = read_recipe(Path(args.recipe)) if args.recipe else {} if corpora else begun(args.out)
+    tables = read_recipe(Path(args.recipe)) if args.recipe else {} if corpora or more else begun(args.out)
     options: dict[str, Any] = {
         "task": args.task or (None if "task" in tables else task_of(corpora, args.init or tables.get("init"))),
         "init": args.init,
@@ -99,7 +124,7 @@ def train_tables(args: argparse.Namespace) -> dict[str, Any]:
         "data.source_language": args.source_language,
         "data.target_language": args.target_language,
         "data.both_directions": args.both_directions,
-        "data.train": corpora or None,
+        "data.train": [*corpora, *more] or None,
         "data.valid": valid or None,
         "train.steps": args.steps,
         "train.batch_tokens": args.batch_tokens,
@@ -152,10 +177,10 @@ def begun(out: str | None) -> dict[str, Any]:
     path = Path(out or "", "recipe.json")
     if not out or not path.is_file():
         return {}
-    from headwise.storage import read_json
+    from headwise.storage import read_table
 
-    stored = read_json(path)
-    if not isinstance(stored, dict) or not isinstance(stored.get("model"), dict):
+    stored = read_table(path)
+    if not isinstance(stored.get("model"), dict):
         raise CheckpointError(f"{path}: damaged: it is no recipe")
     return {**stored, "model": modern_model(stored["model"])}
 

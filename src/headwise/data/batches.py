@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwise.data.encoded import EncodedCorpus
-from headwise.data.plan import POOL, by_length, cut, epoch_batches, epoch_order
+from headwise.data.plan import POOL, Planned, by_length, cut, epoch_batches, epoch_order, whole
 from headwise.data.prepared import TrainCorpus
 from headwise.data.rows import Batch, Rows, Sampler, SpecialTokens
 from headwise.errors import DataError
@@ -55,6 +55,10 @@ class BatchStream:
 
     def batches(self, position: Position | None = None) -> Iterator[tuple[Batch, Position]]:
         """Each batch from `position` on, with the position after it; past an epoch's end comes the next."""
+        return whole(self.planned(position))
+
+    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[Batch], Position]]:
+        """The same, not made yet."""
         at = position or Position()
         while True:
             order = epoch_order(self._sizes, self._weights, self.seed, at.epoch)
@@ -65,9 +69,18 @@ class BatchStream:
                     if number >= at.batch:
                         last = not left and number + 1 == first + len(pool)
                         following = Position(at.epoch + 1, 0) if last else Position(at.epoch, number + 1)
-                        yield self._rows.batch(members, at.epoch), following
+                        yield self._plan(members, at.epoch), following
                 first += len(pool)
             at = Position(at.epoch + 1, 0)
+
+    def _plan(self, members: NDArray[np.int64], epoch: int) -> Planned[Batch]:
+        return Planned(len(members), lambda rows: self._rows.batch(members[rows], epoch))
+
+    def longest(self, batch_tokens: int) -> Batch:
+        """The largest batch that a budget can make: the longest pair, again and again."""
+        widths = np.maximum(self._rows.source_widths, self._rows.target_widths)
+        member = int(widths.argmax())
+        return self._rows.batch(np.full(max(1, batch_tokens // int(widths[member])), member), 0)
 
     def lines(self, batch: Batch) -> list[str]:
         """Where the pairs of a batch come from: file and line."""

@@ -1,10 +1,10 @@
 """The two passes of preparing data: read, clean and spool; then encode.
 
-Memory stays small whatever the corpus: pairs are held a chunk at a time, and what must be remembered of all
-of them is eight bytes each.
+Memory stays small whatever the corpus: pairs are held a few chunks at a time, and what must be remembered of all
+of them is eight bytes each. Chunks are cleaned and encoded by several processes, with the result of one.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -13,6 +13,7 @@ from headwise.atomic import sync, write_json
 from headwise.config import DataConfig
 from headwise.data.clean import ONLY_UNUSABLE, clean
 from headwise.data.duplicates import SeenHashes
+from headwise.data.encode import Encoded, Encoding, encode_chunk, encode_place
 from headwise.data.encoded import EncodedWriter
 from headwise.data.formats import corpus_languages, read_corpus
 from headwise.data.held_out import HeldOut
@@ -20,6 +21,7 @@ from headwise.data.pair import Pair
 from headwise.data.progress import Progress, counted
 from headwise.data.report import CleaningReport, total
 from headwise.data.spool import CHUNK, Sentences, Spool, Spooled
+from headwise.data.workers import Workers, available
 from headwise.errors import DataError
 from headwise.text.tokenizer import Tokenizer
 
@@ -57,17 +59,18 @@ def build(
     """Fill `folder` with encoded corpora, the tokenizer if it is trained here, and a manifest, last."""
     reading = _Reading()
     try:
-        _read_valid(data, reading, say)
-        _read_train(data, folder, seed, reading, say)
-        if tokenizer is None:
-            say("training the tokenizer")
-            held_out = [] if data.valid else chain.from_iterable(reading.valid.values())
-            without = {text for pair in held_out for text in (pair.source, pair.target)}
-            tokenizer = train_tokenizer(Sentences(reading.spools, without))
-            tokenizer.save(folder / "tokenizer")
-        progress = Progress(say)
-        for index in range(len(data.train)):
-            _encode_train(data, index, folder, key, reading, tokenizer, progress)
+        with Workers(available(), say) as workers:
+            _read_valid(data, reading, say)
+            _read_train(data, folder, seed, reading, say, workers)
+            if tokenizer is None:
+                say("training the tokenizer")
+                held_out = [] if data.valid else chain.from_iterable(reading.valid.values())
+                without = {text for pair in held_out for text in (pair.source, pair.target)}
+                tokenizer = train_tokenizer(Sentences(reading.spools, without))
+                tokenizer.save(folder / "tokenizer")
+            progress = Progress(say)
+            for index in range(len(data.train)):
+                _encode_train(data, index, folder, key, reading, tokenizer, progress, workers)
     finally:
         for spool in reading.spools:
             spool.remove()
@@ -100,7 +103,9 @@ def _read_valid(data: DataConfig, reading: _Reading, say: Callable[[str], None])
             kept += chunk
 
 
-def _read_train(data: DataConfig, folder: Path, seed: int, reading: _Reading, say: Callable[[str], None]) -> None:
+def _read_train(
+    data: DataConfig, folder: Path, seed: int, reading: _Reading, say: Callable[[str], None], workers: Workers
+) -> None:
     """Clean the training corpora into spools, and choose the pairs to hold out."""
     languages = [corpus_languages(corpus, data) for corpus in data.train]
     size = 0 if data.valid else data.held_out // len(set(languages))
@@ -115,7 +120,7 @@ def _read_train(data: DataConfig, folder: Path, seed: int, reading: _Reading, sa
         reading.reports.append(report)
         names: dict[str, int] = {}
         pairs = counted(read_corpus(corpus, data), reading.pairs, progress)
-        for chunk, hashes in clean(pairs, data.clean, report, seen, "\t".join(direction)):
+        for chunk, hashes in clean(pairs, data.clean, report, seen, "\t".join(direction), workers):
             held_out[direction].offer(chunk, hashes)
             spool.append((*pair[:2], names.setdefault(pair.file, len(names)), pair.line) for pair in chunk)
         spool.finish()
@@ -144,55 +149,33 @@ def _encode_train(
     reading: _Reading,
     tokenizer: Tokenizer,
     progress: Progress,
+    workers: Workers,
 ) -> None:
     direction = corpus_languages(data.train[index], data)
     report, names, spool = reading.reports[index], reading.names[index], reading.spools[index]
     held_out = {(pair.source, pair.target) for pair in reading.valid.get(direction, [])}
     forbidden = [reading.forbidden.get(language, set()) for language in direction]
+    encoding = Encoding(tokenizer, data.max_tokens, forbidden[0], forbidden[1])
     done = 0
     with EncodedWriter(folder / f"train-{index}", tokenizer.size, key) as writer:
-        for chunk in spool.chunks():
-            done += len(chunk.lines)
-            allowed = []
-            for i, pair in enumerate(zip(chunk.source, chunk.target, strict=True)):
-                if pair[0] not in forbidden[0] and pair[1] not in forbidden[1]:
-                    allowed.append(i)
-                elif pair in held_out:
+        for place, encoded in workers.map(encode_place, encoding, spool.places):
+            done += place.rows
+            for source, target, file, line in encoded.forbidden:
+                if (source, target) in held_out:
                     report.held_out += 1
-                    held_out.discard(pair)  # a repetition of it is dropped
+                    held_out.discard((source, target))  # a repetition of it is dropped
                 else:
-                    report.drop("validation", Pair(*pair, names[chunk.files[i]], chunk.lines[i]))
-            chunk = chunk if len(allowed) == len(chunk.lines) else _selected(chunk, allowed)
-            _encode_chunk(chunk, data.max_tokens, tokenizer, writer, report, names)
+                    report.drop("validation", Pair(source, target, names[file], line))
+            _write_encoded(encoded, writer, report, names)
             progress.tick(f"encoding {names[0]}: {done:,} of {spool.count:,} pairs")
         writer.finish(names)
 
 
-def _encode_chunk(
-    chunk: Spooled,
-    max_tokens: int,
-    tokenizer: Tokenizer,
-    writer: EncodedWriter,
-    report: CleaningReport,
-    names: list[str],
-) -> list[int]:
-    """Encode and write; returns which pairs were written. Text can be empty as tokens, or too long."""
-    source, target = tokenizer.encode_batch(chunk.source), tokenizer.encode_target_batch(chunk.target)
-    written = []
-    for i, (left, right) in enumerate(zip(source, target, strict=True)):
-        if not left or not right:
-            reason = "empty"
-        elif max_tokens and (len(left) > max_tokens or len(right) > max_tokens):
-            reason = "tokens"
-        else:
-            written.append(i)
-            continue
-        report.drop(reason, Pair(chunk.source[i], chunk.target[i], names[chunk.files[i]], chunk.lines[i]))
-    if len(written) < len(source):
-        source, target = [source[i] for i in written], [target[i] for i in written]
-        chunk = _selected(chunk, written)
-    writer.append(source, target, chunk.files, chunk.lines)
-    return written
+def _write_encoded(encoded: Encoded, writer: EncodedWriter, report: CleaningReport, names: Sequence[str]) -> None:
+    for reason, count, first in encoded.dropped:
+        examples = [Pair(source, target, names[file], line) for source, target, file, line in first]
+        report.drop_all(reason, count, examples)
+    writer.append_flat(encoded.source, encoded.target, encoded.files, encoded.lines)
 
 
 def _encode_valid(
@@ -200,6 +183,7 @@ def _encode_valid(
 ) -> list[tuple[str, str]]:
     """Validation pairs as arrays and as text, the same ones in the same order; returns their directions."""
     written: list[tuple[str, str]] = []
+    encoding = Encoding(tokenizer, data.max_tokens)
     for direction, pairs in reading.valid.items():
         report = reading.valid_reports[direction]
         names: dict[str, int] = {}
@@ -207,7 +191,9 @@ def _encode_valid(
         with EncodedWriter(home, tokenizer.size, key) as writer:
             with (home / "text.tsv").open("w", encoding="utf-8", newline="\n") as stream:
                 for chunk in _columns(pairs, names):
-                    for i in _encode_chunk(chunk, data.max_tokens, tokenizer, writer, report, list(names)):
+                    encoded = encode_chunk(encoding, chunk)
+                    _write_encoded(encoded, writer, report, list(names))
+                    for i in encoded.rows:
                         stream.write(f"{chunk.source[i]}\t{chunk.target[i]}\n")
             writer.finish(list(names))
         if report.kept:
@@ -222,12 +208,3 @@ def _columns(pairs: list[Pair], names: dict[str, int]) -> Iterator[Spooled]:
         part = pairs[start : start + CHUNK]
         files = [names.setdefault(pair.file, len(names)) for pair in part]
         yield Spooled([p.source for p in part], [p.target for p in part], files, [p.line for p in part])
-
-
-def _selected(chunk: Spooled, indices: list[int]) -> Spooled:
-    return Spooled(
-        [chunk.source[i] for i in indices],
-        [chunk.target[i] for i in indices],
-        [chunk.files[i] for i in indices],
-        [chunk.lines[i] for i in indices],
-    )

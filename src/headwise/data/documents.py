@@ -100,7 +100,7 @@ def prepare_text(
         raise ConfigError("the recipe names no training text: give --text FILE, or `text` in data.train")
     folder.mkdir(parents=True, exist_ok=True)
     hashes = hash_files([path for paths in parts.values() for path in paths], folder, say)
-    settings = {key: value for key, value in to_tables(text).items() if key not in ("sampling", "candidates")}
+    settings = {key: value for key, value in to_tables(text).items() if key not in ("sampling", "candidates", "folder")}
     if mask:  # the same text for a causal model has another tokenizer
         settings["mask"] = True
     key = fingerprint(

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,28 @@ class EncodedCorpus:
         return replace(self, source=self.target, target=self.source)
 
 
+class Flat(NamedTuple):
+    """Sequences end to end."""
+
+    ids: Ids
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[int]], kind: np.dtype[Any]) -> "Flat":
+        lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+        wide = np.fromiter(chain.from_iterable(sequences), np.int64, int(lengths.sum()))
+        if len(wide) and not 0 <= wide.min() <= wide.max() <= np.iinfo(kind).max:
+            raise ValueError(f"token ids from {wide.min()} to {wide.max()} do not fit {kind}")
+        return cls(wide.astype(kind), lengths)
+
+    def select(self, kept: NDArray[np.bool_]) -> "Flat":
+        return Flat(self.ids[np.repeat(kept, self.lengths)], self.lengths[kept])
+
+
+def id_type(vocabulary: int) -> np.dtype[Any]:
+    return np.dtype("<u2" if vocabulary <= 1 << 16 else "<u4")
+
+
 class EncodedWriter:
     """Appends examples chunk by chunk. The folder is no corpus until `finish` has written its meta file."""
 
@@ -100,7 +122,7 @@ class EncodedWriter:
         (folder / META).unlink(missing_ok=True)
         self.folder = folder
         self.fingerprint = fingerprint
-        self.ids = np.dtype("<u2" if vocabulary <= 1 << 16 else "<u4")
+        self.ids = id_type(vocabulary)
         self.count = 0
         self._ends = {"source": 0, "target": 0}
         self._streams: dict[str, IO[bytes]] = {}
@@ -118,16 +140,15 @@ class EncodedWriter:
     ) -> None:
         if not len(source) == len(target) == len(files) == len(lines):
             raise ValueError("every example needs a source, a target, a file and a line")
-        for name, sequences in (("source", source), ("target", target)):
-            lengths = np.fromiter(map(len, sequences), "<u8", len(sequences))
-            ends = np.cumsum(lengths, dtype="<u8") + np.uint64(self._ends[name])
-            total = int(lengths.sum())
-            wide = np.fromiter(chain.from_iterable(sequences), np.int64, total)
-            if total and not 0 <= wide.min() <= wide.max() <= np.iinfo(self.ids).max:
-                raise ValueError(f"token ids from {wide.min()} to {wide.max()} do not fit {self.ids}")
-            self._write(name, wide.astype(self.ids))
+        self.append_flat(Flat.of(source, self.ids), Flat.of(target, self.ids), files, lines)
+
+    def append_flat(self, source: "Flat", target: "Flat", files: Sequence[int], lines: Sequence[int]) -> None:
+        """The same, of arrays."""
+        for name, side in (("source", source), ("target", target)):
+            ends = np.cumsum(side.lengths, dtype="<u8") + np.uint64(self._ends[name])
+            self._write(name, side.ids)
             self._write(f"{name}_offsets", ends)
-            self._ends[name] += total
+            self._ends[name] += len(side.ids)
         self._write("files", np.asarray(files, "<u4"))
         self._write("lines", np.asarray(lines, "<u4"))
         self.count += len(lines)

@@ -73,9 +73,11 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             _raise_bad_line(path, number, block)
         if "\0" in text:
             _raise_bad_line(path, number, block)
-        for line in text.split("\n"):
-            number += 1
-            yield number, line.removesuffix("\r")
+        lines = text.split("\n")
+        if "\r" in text:
+            lines = [line.removesuffix("\r") for line in lines]
+        yield from enumerate(lines, number + 1)
+        number += len(lines)
 
 
 def _whole_line_blocks(path: Path) -> Iterator[bytes]:

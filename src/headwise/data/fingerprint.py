@@ -31,7 +31,7 @@ def hash_files(paths: Sequence[Path], folder: Path, say: Callable[[str], None]) 
                 changed = True
         hashes[path] = entry["sha256"]
     if changed:
-        write_json(folder / CACHE, known)
+        write_json(folder / CACHE, {"files": known, "digest": fingerprint(known)})
     return hashes
 
 
@@ -42,12 +42,13 @@ def fingerprint(table: dict[str, Any]) -> str:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    """The cache; a missing or damaged one is an empty one, as it can always be made again."""
+    """The cache; a missing or damaged one is an empty one, as it can always be made again.
+
+    Its digest matters: with a changed hash in it, data that are the same would be taken for others.
+    """
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    valid = isinstance(table, dict) and all(
-        isinstance(entry, dict) and {"stamp", "sha256"} <= entry.keys() for entry in table.values()
-    )
-    return table if valid else {}
+    known = table.get("files") if isinstance(table, dict) else None
+    return known if isinstance(known, dict) and table.get("digest") == fingerprint(known) else {}

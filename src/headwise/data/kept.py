@@ -1,21 +1,26 @@
 """Prepared data that is kept: a folder named after a fingerprint of everything it depends on.
 
-It is built under another name and renamed when complete: a folder that has the name is whole.
+It is built under another name, sealed, and renamed when complete: a folder that has the name is whole, and if it has
+been damaged since, it is noticed.
 """
 
+import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+from headwise.atomic import FULL
 from headwise.errors import CheckpointError, DataError
+from headwise.seal import check_seal, seal
 
 T = TypeVar("T")
 
 _ABANDONED = 24 * 3600.0
-"""Seconds after which an unfinished folder that nobody writes to belongs to a run that was killed."""
+"""Seconds after which an unfinished folder that nobody writes to belongs to a run that was killed, where the file
+system does not tell."""
 
 
 def kept(
@@ -29,6 +34,7 @@ def kept(
     home = folder / key
     if home.exists():
         try:
+            check_seal(home)
             found = open_folder(home)
         except (DataError, CheckpointError) as error:
             say(f"preparing the data again: {error}")
@@ -40,11 +46,13 @@ def kept(
     partial = folder / f"{key}.partial-{os.getpid()}"
     try:
         shutil.rmtree(partial, ignore_errors=True)  # in a container, a killed run may have had the same number
-        partial.mkdir()
-        build(partial)
-        _publish(partial, home)
+        with _claimed(partial):
+            build(partial)
+            seal(partial)
+            _publish(partial, home)
     except OSError as error:
-        raise DataError(f"{folder}: cannot write the prepared data: {error.strerror or error}") from error
+        advice = ": make room, or choose another disk with data.cache" if error.errno in FULL else ""
+        raise DataError(f"{folder}: cannot write the prepared data: {error.strerror or error}{advice}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return open_folder(home)
@@ -60,7 +68,42 @@ def _publish(partial: Path, home: Path) -> None:
 
 
 def _remove_abandoned(folder: Path) -> None:
+    """What killed runs have left: each would be as large as the data."""
     for partial in folder.glob("*.partial-*"):
-        newest = max((path.stat().st_mtime for path in [partial, *partial.rglob("*")]), default=0.0)
-        if time.time() - newest > _ABANDONED:
-            shutil.rmtree(partial, ignore_errors=True)
+        with contextlib.suppress(OSError), _locked(partial) as locked:  # OSError: another start removes it
+            newest = max((path.stat().st_mtime for path in [partial, *partial.rglob("*")]), default=0.0)
+            if locked or (locked is None and time.time() - newest > _ABANDONED):
+                shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _claimed(partial: Path) -> Iterator[None]:
+    """A new folder that others can see is being filled."""
+    while True:
+        partial.mkdir()
+        with _locked(partial, wait=True):
+            if partial.exists():  # not if it was taken for abandoned before it was locked
+                yield
+                return
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, wait: bool = False) -> Iterator[bool | None]:
+    """Whether the folder could be locked: False if a living process holds it, None if the system cannot tell."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks
+        yield None
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        locked: bool | None = True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            locked = False
+        except OSError:
+            locked = None
+        yield locked
+    finally:
+        os.close(descriptor)

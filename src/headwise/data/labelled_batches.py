@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headwise.data.batches import Position
 from headwise.data.labelled import Example
-from headwise.data.plan import POOL, Indices, Widths, cut, epoch_batches, epoch_order
+from headwise.data.plan import POOL, Indices, Planned, Widths, cut, epoch_batches, epoch_order, whole
 from headwise.errors import ConfigError, DataError
 
 
@@ -160,14 +160,27 @@ class LabelledStream:
 
     def batches(self, position: Position | None = None) -> Iterator[tuple[LabelledBatch, Position]]:
         """Each batch from `position` on, with the position after it; past an epoch's end comes the next."""
+        return whole(self.planned(position))
+
+    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[LabelledBatch], Position]]:
+        """The same, not made yet."""
         at = position or Position()
         while True:
             planned = self._plan(at.epoch)
             for number in range(at.batch, len(planned)):
                 last = number + 1 == len(planned)
                 following = Position(at.epoch + 1, 0) if last else Position(at.epoch, number + 1)
-                yield self._all.batch(planned[number]), following
+                yield self._planned(planned[number]), following
             at = Position(at.epoch + 1, 0)
+
+    def _planned(self, members: Indices) -> Planned[LabelledBatch]:
+        return Planned(len(members), lambda rows: self._all.batch(members[rows]))
+
+    def longest(self, batch_tokens: int) -> LabelledBatch:
+        """The largest batch that a budget can make: the longest example, again and again."""
+        member = int(self._widths.argmax())
+        rows = self.examples or max(1, batch_tokens // int(self._widths[member]))
+        return self._all.batch(np.full(rows, member))
 
     def lines(self, batch: LabelledBatch) -> list[str]:
         """Where the examples of a batch come from: file and line."""

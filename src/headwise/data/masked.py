@@ -12,6 +12,7 @@ from headwise.config import LanguageConfig
 from headwise.data.batches import Position
 from headwise.data.documents import Text
 from headwise.data.packed import RowOrder, cut_rows, to_device
+from headwise.data.plan import Planned, whole
 from headwise.errors import ConfigError
 from headwise.text.tokenizer import WORD_START, Tokenizer
 
@@ -41,6 +42,22 @@ class MaskedBatch:
     @property
     def count(self) -> int:
         return len(self.targets)
+
+    def part(self, rows: slice) -> "MaskedBatch":
+        """Some of its rows."""
+        width = self.tokens.size(1)
+        number = self.tokens.new_full((len(self.tokens),), -1)
+        number[rows] = torch.arange(len(self.tokens[rows]), device=number.device)
+        row, column = number[self.places // width], self.places % width
+        chosen = row >= 0
+        return MaskedBatch(
+            self.tokens[rows],
+            self.segments[rows],
+            (row * width + column)[chosen],
+            self.targets[chosen],
+            None if self.follows is None else self.follows[rows],
+            self.starts[rows],
+        )
 
     def to(self, device: torch.device) -> "MaskedBatch":
         return replace(
@@ -135,8 +152,16 @@ class MaskedStream:
         self.order = RowOrder(len(text), width, 0, seed)
 
     def batches(self, position: Position | None = None) -> Iterator[tuple[MaskedBatch, Position]]:
+        return whole(self.planned(position))
+
+    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[MaskedBatch], Position]]:
+        """The same, not made yet."""
         for starts, own, following in self.order.batches(self.size, position or Position()):
-            yield self.batch(starts, own), following
+            yield self._plan(starts, own), following
+
+    def _plan(self, starts: Rows, at: Position) -> Planned[MaskedBatch]:
+        """The masks of all rows are drawn together: parts are cut out of the whole."""
+        return Planned(len(starts), lambda rows: self.batch(starts, at).part(rows))
 
     def batch(self, starts: Rows, at: Position) -> MaskedBatch:
         rng = np.random.default_rng([self.seed, at.epoch, at.batch, 1])
@@ -158,6 +183,11 @@ class MaskedStream:
             follows,
             starts,
         )
+
+    def longest(self, batch_tokens: int) -> MaskedBatch:
+        """The largest batch that a budget can make; here all are."""
+        rows = max(1, batch_tokens // len(self.frame.segments))
+        return self.batch(np.zeros(rows, np.int64), Position())
 
     def lines(self, batch: MaskedBatch) -> list[str]:
         return [self.text.where(int(start)) for start in batch.starts]

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from headwise.data.batches import Position
 from headwise.data.documents import Text
+from headwise.data.plan import Planned, whole
 from headwise.errors import DataError
 
 
@@ -80,8 +81,22 @@ class PackedStream:
         self.order = RowOrder(len(text), block, 1, seed)
 
     def batches(self, position: Position | None = None) -> Iterator[tuple[TextBatch, Position]]:
+        return whole(self.planned(position))
+
+    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[TextBatch], Position]]:
+        """The same, not made yet."""
         for starts, _, following in self.order.batches(self.size, position or Position()):
-            yield TextBatch(torch.from_numpy(cut_rows(self.text, starts, self.block + 1)), starts), following
+            yield self._plan(starts), following
+
+    def _plan(self, starts: NDArray[np.int64]) -> Planned[TextBatch]:
+        def make(rows: slice) -> TextBatch:
+            return TextBatch(torch.from_numpy(cut_rows(self.text, starts[rows], self.block + 1)), starts[rows])
+
+        return Planned(len(starts), make)
+
+    def longest(self, batch_tokens: int) -> TextBatch:
+        """The largest batch that a budget can make; here all are."""
+        return self._plan(np.zeros(max(1, batch_tokens // self.block), np.int64)).make(slice(None))
 
     def lines(self, batch: TextBatch) -> list[str]:
         return [self.text.where(int(start)) for start in batch.starts]

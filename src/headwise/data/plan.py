@@ -4,7 +4,9 @@ Widths are what the tensors will have, special tokens included. A batch costs ro
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,23 @@ POOL = 50_000
 
 Indices = NDArray[np.int64]
 Widths = NDArray[np.int32]
+B = TypeVar("B")
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class Planned(Generic[B]):
+    """A batch that is known and not made yet: where several processes share the work, each makes its part alone."""
+
+    rows: int
+    make: Callable[[slice], B]
+    """The batch of some of its rows, at least one. All together they are the whole batch, each row as it is there."""
+
+
+def whole(planned: Iterator[tuple[Planned[B], P]]) -> Iterator[tuple[B, P]]:
+    """Each batch with all its rows, and the position after it."""
+    for plan, following in planned:
+        yield plan.make(slice(None)), following
 
 
 def epoch_order(sizes: Sequence[int], weights: Sequence[float], seed: int, epoch: int) -> Indices:

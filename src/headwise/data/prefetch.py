@@ -2,10 +2,22 @@
 
 import queue
 import threading
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from typing import TypeVar
 
+from headwise.errors import DataError
+
 T = TypeVar("T")
+
+LOOK_EVERY = 0.2
+"""Seconds after which a consumer that waits for an item asks whether there will be one."""
+GRACE = 5.0
+"""Seconds in which the next item may still come once the consumer is asked to stop, and the thread may still end."""
+
+
+class StalledError(DataError):
+    """The next item does not come. The consumer's work on those before it is whole."""
 
 
 class _End:
@@ -15,46 +27,66 @@ class _End:
         self.error = error
 
 
-def prefetch(items: Iterator[T], depth: int = 4) -> Generator[T, None, None]:
+def prefetch(items: Iterator[T], depth: int = 4, stop: Callable[[], bool] = lambda: False) -> Generator[T, None, None]:
     """The same items in the same order, made up to `depth` ahead by one thread.
 
     An item carries its own position, so nothing is lost when a run stops between making and using one. An
     error comes out where its item would have. The thread ends with the generator: at its last item, when it
-    is closed, or when the consumer lets go of it.
+    is closed, or when the consumer lets go of it. A thread that hangs, in a read from a disk that is gone, holds
+    nobody: after `stop` its item is awaited no longer than `GRACE` seconds, and its end neither.
     """
     if depth < 1:
         raise ValueError(f"depth must be at least 1, not {depth}")
     ready: queue.Queue[T | _End] = queue.Queue(depth)
-    stop = threading.Event()
-    worker = threading.Thread(target=_fill, args=(items, ready, stop), name="prefetch", daemon=True)
+    stopped = threading.Event()
+    worker = threading.Thread(target=_fill, args=(items, ready, stopped), name="prefetch", daemon=True)
     worker.start()
+    grace = GRACE
     try:
         while True:
-            item = ready.get()
+            item = _next(ready, worker, stop)
             if isinstance(item, _End):
                 if item.error is not None:
                     raise item.error
                 return
             yield item
+    except (StalledError, KeyboardInterrupt):
+        grace = 0.0  # it hangs, or nobody wants to wait
+        raise
     finally:
-        stop.set()
-        # The worker puts at most one thing after `stop` is set, and there is room for it once this is empty.
+        stopped.set()
+        # The worker puts at most one thing after `stopped` is set, and there is room for it once this is empty.
         while not ready.empty():
             ready.get_nowait()
-        worker.join()
+        worker.join(grace)
 
 
-def _fill(items: Iterator[T], ready: "queue.Queue[T | _End]", stop: threading.Event) -> None:
+def _next(ready: "queue.Queue[T | _End]", worker: threading.Thread, stop: Callable[[], bool]) -> "T | _End":
+    deadline = 0.0
+    while True:
+        alive = worker.is_alive()  # asked first: what a thread leaves when it ends is there once it has ended
+        try:
+            return ready.get(timeout=LOOK_EVERY)
+        except queue.Empty:
+            if not alive:
+                raise StalledError("the thread that prepares the batches has died") from None
+            if stop():
+                deadline = deadline or time.monotonic() + GRACE
+                if time.monotonic() >= deadline:
+                    raise StalledError(f"the next batch has not come for {GRACE:.0f} seconds") from None
+
+
+def _fill(items: Iterator[T], ready: "queue.Queue[T | _End]", stopped: threading.Event) -> None:
     error: BaseException | None = None
     try:
         for item in items:
             ready.put(item)
-            if stop.is_set():
+            if stopped.is_set():
                 return
     except BaseException as caught:
         error = caught
     finally:
         if isinstance(items, Generator):
             items.close()
-    if not stop.is_set():
+    if not stopped.is_set():
         ready.put(_End(error))

@@ -23,8 +23,8 @@ from headwise.text.tokenizer import Tokenizer
 TrainTokenizer = Callable[[TextConfig, Iterable[str], Sequence[str]], Tokenizer]
 """Settings, all sentences (the same at each iteration), and the target languages that need a tag."""
 
-_WHILE_TRAINING = ("sampling", "candidates")
-"""Settings of the text table that change neither the tokenizer nor what it encodes here."""
+_WHILE_TRAINING = ("sampling", "candidates", "folder")
+"""Settings of the text table that change neither the tokenizer that is trained nor what it encodes here."""
 
 
 def prepare(

@@ -1,6 +1,6 @@
 """What became of the pairs of a corpus, for people and for the model card."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,11 +45,15 @@ class CleaningReport:
         return self.read - self.held_out - sum(each.count for each in self.dropped.values())
 
     def drop(self, reason: str, pair: Pair) -> None:
+        self.drop_all(reason, 1, [pair])
+
+    def drop_all(self, reason: str, count: int, first: Sequence[Pair]) -> None:
+        """Drop `count` pairs for one reason, of which at least the `first` few are shown."""
         if reason not in REASONS:
             raise KeyError(reason)
         dropped = self.dropped.setdefault(reason, Dropped())
-        dropped.count += 1
-        if len(dropped.examples) < EXAMPLES:
+        dropped.count += count
+        for pair in first[: EXAMPLES - len(dropped.examples)]:
             dropped.examples.append((pair.file, pair.line, _shortened(pair)))
 
     def to_json(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from headwise.data.encoded import EncodedCorpus, Side
+from headwise.data.gather import gather, places
 
 Sampler = Callable[[list[int], np.random.Generator], list[int]]
 """Gives another segmentation of the text that ids stand for."""
@@ -104,9 +105,7 @@ class Rows:
         if self.sampler is None:
             starts = side.offsets[indices].astype(np.int64)
             lengths = side.offsets[indices + 1].astype(np.int64) - starts
-            before = np.cumsum(lengths) - lengths
-            at = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
-            return side.ids[at].astype(np.int64), lengths
+            return gather(side.ids, starts, lengths), lengths
         epoch, corpus, number = key
         sampled = [
             self.sampler(side[index].tolist(), np.random.default_rng([self.seed, epoch, corpus, index, number]))
@@ -123,9 +122,7 @@ class Rows:
             before, after = group.frame
             shift = len(before)
             block[group.rows, :shift] = before
-            earlier = np.cumsum(group.lengths) - group.lengths
-            columns = np.arange(len(group.ids)) - np.repeat(earlier, group.lengths) + shift
-            block[np.repeat(group.rows, group.lengths), columns] = group.ids
+            block.reshape(-1)[places(group.rows * width + shift, group.lengths)] = group.ids
             for place, token in enumerate(after):
                 block[group.rows, group.lengths + shift + place] = token
         return block

@@ -6,8 +6,11 @@ Keeping the cleaned text in a plain file spares a second decompression and clean
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import filterfalse
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
+
+from headwise.errors import DataError
 
 CHUNK = 8192
 
@@ -22,41 +25,68 @@ class Spooled:
     lines: list[int]
 
 
+class Place(NamedTuple):
+    """Where a chunk lies: whoever has it can read the chunk."""
+
+    path: Path
+    start: int
+    size: int
+    rows: int
+
+
 class Spool:
     """A file of pairs, appended to and then read in chunks. Normalised texts hold no tab and no newline."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.count = 0
-        self._stream: IO[str] | None = path.open("w", encoding="utf-8", newline="\n")
+        self.places: list[Place] = []
+        """Of all chunks; complete once the spool is finished."""
+        self._rows: list[str] = []
+        self._stream: IO[bytes] | None = path.open("wb")
 
     def append(self, pairs: Iterable[tuple[str, str, int, int]]) -> None:
         """Source, target, index of the file, line."""
         if self._stream is None:
             raise ValueError("the spool is finished")
-        lines = [f"{source}\t{target}\t{file}\t{line}\n" for source, target, file, line in pairs]
-        self._stream.write("".join(lines))
-        self.count += len(lines)
+        before = len(self._rows)
+        self._rows += [f"{source}\t{target}\t{file}\t{line}\n" for source, target, file, line in pairs]
+        self.count += len(self._rows) - before
+        while len(self._rows) >= CHUNK:
+            self._write(CHUNK)
 
     def finish(self) -> None:
         if self._stream is not None:
+            if self._rows:
+                self._write(len(self._rows))
             self._stream.close()
             self._stream = None
 
     def remove(self) -> None:
-        self.finish()
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
         self.path.unlink(missing_ok=True)
 
     def chunks(self) -> Iterator[Spooled]:
-        rows: list[list[str]] = []
-        with self.path.open(encoding="utf-8", newline="\n") as stream:
-            for line in stream:
-                rows.append(line.split("\t"))
-                if len(rows) == CHUNK:
-                    yield _columns(rows)
-                    rows = []
-        if rows:
-            yield _columns(rows)
+        return map(read_chunk, self.places)
+
+    def _write(self, rows: int) -> None:
+        assert self._stream is not None
+        written = "".join(self._rows[:rows]).encode()
+        del self._rows[:rows]
+        start = self.places[-1].start + self.places[-1].size if self.places else 0
+        self.places.append(Place(self.path, start, len(written), rows))
+        self._stream.write(written)
+
+
+def read_chunk(place: Place) -> Spooled:
+    with place.path.open("rb") as stream:
+        stream.seek(place.start)
+        fields = stream.read(place.size).decode().replace("\n", "\t").split("\t")[:-1]
+    if len(fields) != 4 * place.rows:
+        raise DataError(f"{place.path}: {len(fields):,} fields where {place.rows:,} pairs were written")
+    return Spooled(fields[0::4], fields[1::4], list(map(int, fields[2::4])), list(map(int, fields[3::4])))
 
 
 class Sentences:
@@ -70,10 +100,5 @@ class Sentences:
     def __iter__(self) -> Iterator[str]:
         for spool in self.spools:
             for chunk in spool.chunks():
-                yield from (text for text in chunk.source if text not in self.without)
-                yield from (text for text in chunk.target if text not in self.without)
-
-
-def _columns(rows: list[list[str]]) -> Spooled:
-    source, target, files, lines = zip(*rows, strict=True)
-    return Spooled(list(source), list(target), list(map(int, files)), list(map(int, lines)))
+                yield from filterfalse(self.without.__contains__, chunk.source)
+                yield from filterfalse(self.without.__contains__, chunk.target)

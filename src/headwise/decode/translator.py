@@ -39,6 +39,8 @@ class TranslateOptions:
     sampling: SamplingOptions | None = None
     """Draw at random instead of searching; `nbest` gives the number of samples."""
     seed: int = 0
+    batch_tokens: int = 0
+    """Source tokens times beam, padding included, of the sentences searched together; 0: what suits a CPU."""
     exact: bool = False
     """Go on searching until nothing better can be found; slower, and hardly ever better to read."""
     alignments: bool = True
@@ -124,10 +126,10 @@ class Translator:
         queue.sort(key=lambda at: -len(parts[at[0]][at[1]].source))
         done: dict[tuple[int, int], list[Translation]] = {}
         forced = self.tokenizer.encode_target(prefix) if prefix else []
-        generator = torch.Generator().manual_seed(options.seed)
+        generator = torch.Generator(self.device).manual_seed(options.seed)
         width = options.nbest if options.sampling else max(options.beam, options.nbest)
         lengths = [len(parts[row][place].source) * width for row, place in queue]
-        for numbers in by_budget(range(len(queue)), lengths):
+        for numbers in by_budget(range(len(queue)), lengths, options.batch_tokens):
             batch = [queue[number] for number in numbers]
             sources = [parts[row][place].source for row, place in batch]
             prefixes = [[*frame.start, *forced] if place == 0 else frame.start for _, place in batch]

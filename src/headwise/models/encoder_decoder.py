@@ -13,8 +13,9 @@ from headwise.nn.cache import LayerCache
 from headwise.nn.dropout import Dropout
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.init import initialise
-from headwise.nn.masks import padding_mask
-from headwise.nn.positions import PositionEncoding
+from headwise.nn.masks import Pattern, padding_mask
+from headwise.nn.packing import Packing
+from headwise.nn.positions import PositionEncoding, Relative
 from headwise.nn.recurrent import RecurrentStack
 from headwise.nn.stack import Context, Stack, StackOutput
 
@@ -26,6 +27,7 @@ class Encoded(NamedTuple):
     mask: Tensor | None  # [B, 1, 1, S]
     self_weights: tuple[Tensor, ...] = ()
     """[B, H, S, S] a layer, if captured."""
+    packing: Packing | None = None
 
     def select(self, rows: Tensor) -> "Encoded":
         mask = None if self.mask is None else self.mask.index_select(0, rows)
@@ -62,48 +64,104 @@ class EncoderDecoder(nn.Module):
         self.dropout = Dropout(dropout)
         self.pad = pad
 
-    def encode(self, source: Tensor, capture: bool = False) -> Encoded:
-        """[B, S] ids -> the memory, from the last encoder layer."""
+    def encode(self, source: Tensor, capture: bool = False, packing: Packing | None = None) -> Encoded:
+        """[B, S] ids -> the memory, from the last encoder layer.
+
+        With a `packing` the batch is one row of many sentences, and its attention knows them: no mask, no weights.
+        """
         length = source.size(1)
-        positions = torch.arange(length, device=source.device)
-        x = self.source_positions.embed(self.source_embedding(source), positions)
-        x = self.dropout(x if self.source_norm is None else self.source_norm(x))
-        mask = padding_mask(source, self.pad)
+        positions = packing.places if packing else torch.arange(length, device=source.device)
+        x = self._enter(
+            source, positions, self.source_embedding, self.source_positions, self.source_norm, *_in(packing, source)
+        )
+        mask = None if packing else padding_mask(source, self.pad)
         context = Context(
             mask=mask,
             rotation=self.source_positions.rotation(positions),
-            bias=self.source_positions.bias(length, length),
+            bias=None if packing else self.source_positions.bias(length, length),
             capture=capture,
+            packing=packing,
         )
         output: StackOutput = self.encoder(x, context)
-        return Encoded(output.hidden, mask, output.self_weights)
+        return Encoded(output.hidden, mask, output.self_weights, packing)
 
     def decode(
-        self, target: Tensor, encoded: Encoded, cache: Sequence[LayerCache] = (), capture: bool = False
+        self,
+        target: Tensor,
+        encoded: Encoded,
+        cache: Sequence[LayerCache] = (),
+        capture: bool = False,
+        packing: Packing | None = None,
     ) -> StackOutput:
         """[B, T] ids, which follow those in the cache -> hidden states (`output_projection` makes logits).
 
         Padding stands at the end of a target, where the causal mask already hides it from every real token.
+        A `packing`, of a source that was encoded with one, has the same sentences in the same order.
         """
         start = cache[0].length if cache else 0
         length = target.size(1)
-        positions = torch.arange(start, start + length, device=target.device)
-        x = self.target_positions.embed(self.target_embedding(target), positions)
-        x = self.dropout(x if self.target_norm is None else self.target_norm(x))
+        positions = packing.places if packing else torch.arange(start, start + length, device=target.device)
+        x = self._enter(
+            target, positions, self.target_embedding, self.target_positions, self.target_norm, *_in(packing, target)
+        )
         context = Context(
             rotation=self.target_positions.rotation(positions),
-            bias=self.target_positions.bias(length, start + length),
+            bias=None if packing else self.target_positions.bias(length, start + length),
             memory=encoded.memory,
             memory_mask=encoded.mask,
             capture=capture,
+            packing=packing,
+            memory_packing=encoded.packing,
         )
         output: StackOutput = self.decoder(x, context, cache)
         return output
+
+    def _enter(
+        self,
+        tokens: Tensor,
+        positions: Tensor,
+        embedding: TokenEmbedding,
+        encoding: PositionEncoding,
+        norm: nn.Module | None,
+        longest: int | None,
+        dtype: torch.dtype | None,
+    ) -> Tensor:
+        """[B, T] -> [B, T, D]: what the first layer takes, in `dtype` if it is given."""
+        x: Tensor = encoding.embed(embedding(tokens), positions, longest)
+        x = self.dropout(x if norm is None else norm(x))
+        return x if dtype is None else x.to(dtype)
+
+    def compile_embedding(self) -> None:
+        """Have what comes before the layers compiled too."""
+        self._enter = torch.compile(self._enter)  # type: ignore[method-assign]
+
+    def can_be_packed(self, longest: int) -> bool:
+        """Whether sentences of up to `longest` tokens can share a row: the kernel for it knows the triangle alone."""
+        if any(isinstance(each, Relative) for each in (self.source_positions, self.target_positions)):
+            return False
+        for stack in (self.encoder, self.decoder):
+            if not isinstance(stack, Stack):
+                return False
+            for layer in stack.layers:
+                pattern: Pattern = layer.pattern  # type: ignore[assignment]
+                limited = pattern.mask(longest, longest, torch.device("cpu")) is not None
+                if limited and not pattern.is_causal(longest, longest):
+                    return False
+        return True
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Teacher forcing: [B, S] and [B, T] -> logits [B, T, V] of the token after each target token."""
         logits: Tensor = self.output_projection(self.decode(target, self.encode(source)).hidden)
         return logits
+
+
+def _in(packing: Packing | None, tokens: Tensor) -> tuple[int | None, torch.dtype | None]:
+    """The longest sentence of a packing, and what its states are kept in: the precision of matrix products, which is
+    half the memory to read and write between them."""
+    if packing is None:
+        return None, None
+    kind = tokens.device.type
+    return packing.longest, torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
 
 
 def build_encoder_decoder(config: ModelConfig, vocabulary: int, pad: int) -> EncoderDecoder:

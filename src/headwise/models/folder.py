@@ -17,13 +17,13 @@ from headwise.models.convert.published import export_published
 from headwise.models.foreign import read_foreign, write_folder
 from headwise.models.loaded import Description, LoadedModel, Task
 from headwise.models.published import PREPROCESSOR, is_foreign, preprocessor_config, published_tokenizer, read_published
+from headwise.models.shards import has_tensors, load_whole
 from headwise.models.weights import Weights, check_weights, weights_of
 from headwise.nn.lora import merged_weights
 from headwise.storage import (
     FORMAT,
     check_folder,
     check_format,
-    load_tensors,
     read_json,
     save_tensors,
     text_digest,
@@ -189,8 +189,7 @@ def load_weights(folder: Path) -> Weights:
     if (folder / WEIGHTS).exists() or not (folder / CHECKPOINTS).is_dir():
         if (folder / STATE).exists():
             check_folder(folder)
-        averaged = folder / AVERAGED
-        return merged_weights(load_tensors(averaged if averaged.exists() else folder / WEIGHTS))
+        return merged_weights(load_whole(folder, AVERAGED if has_tensors(folder, AVERAGED) else WEIGHTS))
     finished = checkpoints(folder)
     if not finished:
         raise CheckpointError(f"{folder}: training has saved no checkpoint yet")

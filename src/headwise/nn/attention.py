@@ -1,18 +1,22 @@
 """Attention: every query takes a mean of the values, weighted by how well it fits their keys.
 
-Two paths compute the same thing. `explicit_attention` is the formula, and has every head's weights;
-`fused_attention` is PyTorch's kernel, which never holds them. A test keeps the two equal.
+Three paths compute the same thing. `explicit_attention` is the formula, and has every head's weights;
+`fused_attention` is PyTorch's kernel, which never holds them; `packed` rows have a kernel for many short sentences.
+Tests keep them equal.
 """
 
 import math
 from typing import NamedTuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headwise.nn.cache import KeyValues
 from headwise.nn.dropout import dropout as drop
+from headwise.nn.kernels.short_attention import packed_attention, packed_cross_attention, packed_self_attention
 from headwise.nn.masks import EVERYTHING, Pattern, additive
+from headwise.nn.packing import Packing
 from headwise.nn.positions import Rotation
 
 SHORT = 64
@@ -149,6 +153,61 @@ class MultiHeadAttention(nn.Module):
         else:
             context = fused_attention(query, key, value, mask, causal, dropout, scale=self.scale, bias=bias)
         return Attended(self.output(context.transpose(1, 2).flatten(2)), weights if capture else None)
+
+    def packed(
+        self,
+        x: Tensor,
+        packing: Packing,
+        *,
+        memory: Tensor | None = None,
+        memory_packing: Packing | None = None,
+        pattern: Pattern = EVERYTHING,
+        rotation: Rotation | None = None,
+    ) -> Tensor:
+        """The same for sentences that share one row: x [1, N, D] asks itself, or the memory [1, M, memory width]."""
+        dropout = self.dropout if self.training else 0.0
+        groups = self.heads // self.key_value_heads
+        alone = memory is None or memory_packing is None
+        if memory is None or memory_packing is None:
+            memory, memory_packing = x, packing
+        longest = max(packing.longest, memory_packing.longest)
+        causal = pattern.is_causal(longest, longest)
+        starts = packing.starts, memory_packing.starts
+        if groups == 1 and rotation is None and all(type(each) is nn.Linear for each in self._projections):
+            # Fewer and larger matrix products, and one gradient for what comes out of each.
+            if alone:
+                qkv = self._joint(x.squeeze(0), self._projections)
+                context = packed_self_attention(
+                    qkv, starts[0], causal=causal, scale=self.scale, dropout=dropout, longest=longest
+                )
+            else:
+                query = self.query(x.squeeze(0)).unflatten(-1, (self.heads, self.head_width))
+                kv = self._joint(memory.squeeze(0), self._projections[1:])
+                context = packed_cross_attention(query, kv, *starts, scale=self.scale, dropout=dropout, longest=longest)
+        else:
+            query = self._split(self.query(x), self.heads)
+            key, value = self.keys_values(memory, rotation)
+            if rotation:
+                query = rotation.apply(query)
+            if groups > 1:
+                key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+            query, key, value = (each.squeeze(0).transpose(0, 1) for each in (query, key, value))  # [N, H, K]
+            context = packed_attention(
+                query, key, value, *starts, causal=causal, scale=self.scale, dropout=dropout, longest=longest
+            )
+        output: Tensor = self.output(context.flatten(1))
+        return output.unsqueeze(0)
+
+    @property
+    def _projections(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+        return self.query, self.key, self.value
+
+    def _joint(self, x: Tensor, projections: tuple[nn.Linear, ...]) -> Tensor:
+        """[N, D] -> the outputs of several projections side by side, [N, projections, H, K]."""
+        weight = torch.cat(tuple(each.weight for each in projections))
+        biases = tuple(each.bias for each in projections if each.bias is not None)
+        joint = F.linear(x, weight, torch.cat(biases) if biases else None)
+        return joint.view(len(x), len(projections), self.heads, self.head_width)
 
     def _split(self, x: Tensor, heads: int) -> Tensor:
         return x.view(*x.shape[:-1], heads, self.head_width).transpose(1, 2)  # [B, heads, T, K]

@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from headwise.nn.dropout import Dropout
+from headwise.nn.kernels import usable
+from headwise.nn.kernels.residual_norm import residual_norm
 
 Extra = TypeVar("Extra")
 Sublayer = Callable[[Tensor], tuple[Tensor, Extra]]
@@ -22,6 +25,8 @@ class PostNorm(nn.Module):
 
     def forward(self, x: Tensor, sublayer: Sublayer[Extra]) -> tuple[Tensor, Extra]:
         y, extra = sublayer(x)
+        if self.training and in_one_pass(self.norm, x, y):
+            return normed_in_one_pass(self.norm, x, y, self.dropout.p), extra
         return self.norm(x + self.dropout(y)), extra
 
 
@@ -37,11 +42,27 @@ class PreNorm(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Sublayer[Extra]) -> tuple[Tensor, Extra]:
-        y, extra = sublayer(self.norm(x))
+        fast = self.training and in_one_pass(self.norm, x)
+        y, extra = sublayer(normed_in_one_pass(self.norm, x) if fast else self.norm(x))
         return x + self.dropout(y), extra
 
 
 AddAndNorm = PostNorm | PreNorm
+
+
+def in_one_pass(norm: nn.Module, x: Tensor, y: Tensor | None = None) -> bool:
+    """Whether a kernel can train this norm here: of states in half precision, where memory is what a GPU waits for."""
+    halves = x.dtype in (torch.bfloat16, torch.float16) and (y is None or y.dtype == x.dtype)
+    return usable(x) and halves and isinstance(norm, nn.LayerNorm | nn.RMSNorm)
+
+
+def normed_in_one_pass(norm: nn.Module, x: Tensor, y: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+    """norm(x + dropout(y)), or norm(x)."""
+    assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
+    centred = isinstance(norm, nn.LayerNorm)
+    offset = norm.bias if isinstance(norm, nn.LayerNorm) else None
+    return residual_norm(x, y, norm.weight, offset, norm.eps or 0.0, dropout, centred)
+
 
 NORMS: dict[str, Callable[[int, float], nn.Module]] = {
     "layer": lambda width, epsilon: nn.LayerNorm(width, eps=epsilon or 1e-5),

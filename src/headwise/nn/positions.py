@@ -34,8 +34,8 @@ class Rotation(NamedTuple):
 class PositionEncoding(nn.Module):
     """No positions at all: the encoding that the others override."""
 
-    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        """x [B, T, D] at positions [T] or [B, T] -> [B, T, D]."""
+    def embed(self, x: Tensor, positions: Tensor, longest: int | None = None) -> Tensor:
+        """x [B, T, D] at positions [T] or [B, T], all below `longest` (None: T) -> [B, T, D]."""
         return x
 
     def rotation(self, positions: Tensor) -> Rotation | None:
@@ -62,6 +62,7 @@ class Sinusoidal(PositionEncoding):
         self.width = width
         self.layout = layout
         self.offset = offset
+        self._kept: Tensor | None = None
 
     def table(self, positions: Tensor) -> Tensor:
         """[...] -> [..., D]."""
@@ -81,8 +82,17 @@ class Sinusoidal(PositionEncoding):
         table[..., 1::2] = cosine
         return table
 
-    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        return x + self.table(positions).to(x.dtype)
+    def embed(self, x: Tensor, positions: Tensor, longest: int | None = None) -> Tensor:
+        if longest is None:
+            return x + self.table(positions).to(x.dtype)
+        return x + self._first(longest, x)[positions]
+
+    def _first(self, longest: int, like: Tensor) -> Tensor:
+        """The table of the first positions, which are few where a row holds many sentences: made once and kept."""
+        kept = self._kept
+        if kept is None or kept.size(0) < longest or kept.device != like.device or kept.dtype != like.dtype:
+            kept = self._kept = self.table(torch.arange(longest, device=like.device)).to(like.dtype)
+        return kept
 
 
 class Learned(PositionEncoding):
@@ -96,10 +106,10 @@ class Learned(PositionEncoding):
         self.weight = nn.Parameter(torch.empty(max_positions + offset, width))
         self.offset = offset
 
-    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        longest = self.weight.size(0) - self.offset
-        if x.size(1) > longest:
-            raise ValueError(f"{x.size(1)} positions, but only {longest} were learned (model.max_positions)")
+    def embed(self, x: Tensor, positions: Tensor, longest: int | None = None) -> Tensor:
+        learned, needed = self.weight.size(0) - self.offset, longest or x.size(1)
+        if needed > learned:
+            raise ValueError(f"{needed} positions, but only {learned} were learned (model.max_positions)")
         return x + self.weight[positions + self.offset]
 
 

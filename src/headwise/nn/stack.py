@@ -15,6 +15,7 @@ from headwise.nn.dropout import Dropout
 from headwise.nn.feed_forward import FeedForward, GatedFeedForward
 from headwise.nn.masks import EVERYTHING, Pattern
 from headwise.nn.norms import AddAndNorm
+from headwise.nn.packing import Packing
 from headwise.nn.positions import Rotation
 
 
@@ -29,6 +30,9 @@ class Context(NamedTuple):
     memory: Tensor | None = None
     """[B, S, encoder width]: the output of the LAST encoder layer, the same for every decoder layer."""
     memory_mask: Tensor | None = None  # [B, 1, 1, S]
+    packing: Packing | None = None
+    """The row holds many sentences: attention stays inside each of them, and nothing is kept for a next step."""
+    memory_packing: Packing | None = None
     capture: bool = False
     """Return every head's weights (takes the explicit attention path)."""
 
@@ -76,8 +80,11 @@ class Layer(nn.Module):
 
     def _attend_memory(
         self, x: Tensor, context: Context, projected: KeyValues | None
-    ) -> tuple[Tensor, tuple[KeyValues, Tensor | None]]:
+    ) -> tuple[Tensor, tuple[KeyValues | None, Tensor | None]]:
         assert self.cross_attention is not None
+        if context.packing is not None:
+            own, other = context.packing, context.memory_packing
+            return self.cross_attention.packed(x, own, memory=context.memory, memory_packing=other), (None, None)
         if projected is None:
             if context.memory is None:
                 raise ValueError("a layer with cross-attention needs a memory")
@@ -122,8 +129,10 @@ class ParallelLayer(nn.Module):
 
 def attend_self(
     attention: MultiHeadAttention, x: Tensor, context: Context, pattern: Pattern, past: KeyValues | None
-) -> tuple[Tensor, tuple[KeyValues, Tensor | None]]:
+) -> tuple[Tensor, tuple[KeyValues | None, Tensor | None]]:
     """x attends to itself and to the positions in `past`: the output, then what to keep and the weights."""
+    if context.packing is not None:
+        return attention.packed(x, context.packing, pattern=pattern, rotation=context.rotation), (None, None)
     keys_values = attention.keys_values(x, context.rotation)
     if past is not None:
         keys_values = past.append(keys_values)

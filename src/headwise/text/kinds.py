@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -11,7 +12,7 @@ from headwise.errors import CheckpointError, ConfigError, DataError
 from headwise.text.byte_bpe import ByteBpe
 from headwise.text.library import Library
 from headwise.text.mapped import Mapped
-from headwise.text.normalise import normalise, well_formed
+from headwise.text.normalise import normalise_all, well_formed
 from headwise.text.parts import read_parts
 from headwise.text.subwords import Bpe, Unigram
 from headwise.text.tokenizer import Tokenizer, check_languages
@@ -56,7 +57,7 @@ def train_tokenizer(
     sample, total = draw(sentences, config.sample)
     kind = TOKENIZERS[config.kind]
     lossless = config.lossless or kind.keeps_text
-    prepared = [text for text in map(well_formed if lossless else normalise, sample) if text]
+    prepared = [text for text in (map(well_formed, sample) if lossless else normalise_all(sample)) if text]
     if not prepared:
         raise DataError("a tokenizer cannot be trained without text: the corpus has no sentence")
     size = config.vocabulary or kind.default_vocabulary(total)
@@ -83,15 +84,18 @@ def draw(sentences: Iterable[str], count: int) -> tuple[list[str], int]:
     if count < 1:
         raise ConfigError(f"text.sample = {count}: a tokenizer is trained on one sentence at least")
     rng = random.Random(0)
-    texts = (sentence for sentence in sentences if sentence and not sentence.isspace())
-    kept = list(islice(texts, count))
-    total = upcoming = len(kept)
+    numbered = enumerate(filter(str.strip, sentences), 1)
+    kept = [sentence for _, sentence in islice(numbered, count)]
+    total = len(kept)
     weight = 1.0
-    for sentence in texts:
-        total += 1
-        while upcoming < total:
-            weight *= math.exp(math.log(1 - rng.random()) / count)
-            upcoming += 1 + int(math.log(1 - rng.random()) / math.log1p(-weight))
-        if upcoming == total:
-            kept[rng.randrange(count)] = sentence
+    while True:
+        weight *= math.exp(math.log(1 - rng.random()) / count)
+        passed_over = int(math.log(1 - rng.random()) / math.log1p(-weight))
+        for number, _ in deque(islice(numbered, passed_over), maxlen=1):
+            total = number
+        following = next(numbered, None)
+        if following is None:
+            break
+        total, sentence = following
+        kept[rng.randrange(count)] = sentence
     return kept, total

@@ -15,6 +15,7 @@ import tokenizers
 
 from headwise.atomic import write_bytes, write_json
 from headwise.errors import CheckpointError, ConfigError
+from headwise.text.normalise import normalise_all, well_formed
 from headwise.text.parts import Parts
 from headwise.text.specials import Specials
 from headwise.text.spelling import from_letters, from_sentencepiece, show, words_of
@@ -68,7 +69,7 @@ class Library(Tokenizer):
         return max(self._pieces) + 1
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        prepared = [self._prepared(text) for text in texts]
+        prepared = [well_formed(text) for text in texts] if self.keeps_text else normalise_all(texts)
         return [each.ids for each in self._library.encode_batch_fast(prepared, add_special_tokens=False)]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:

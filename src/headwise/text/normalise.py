@@ -6,6 +6,19 @@ them, and case and width carry meaning, so all of these stay.
 """
 
 import unicodedata
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+_ORDINARY, _GAP, _ODD = range(3)
+_TOGETHER = 4096
+"""Texts that are looked through at once: about what a processor's cache holds."""
+_KNOWN = 0x3400
+"""Characters below are looked up one by one; above, some large blocks are known to be ordinary and the rest is not."""
+_BLOCKS = ((0x3400, 0xA000), (0xAC00, 0xD7A4), (0xFF01, 0xFFBF))
+"""Chinese characters, Korean syllables, and what has their width."""
 
 
 def normalise(text: str) -> str:
@@ -27,3 +40,65 @@ def well_formed(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def normalise_all(texts: Sequence[str]) -> list[str]:
+    """`normalise` of each text."""
+    parts = (tidied(texts[start : start + _TOGETHER])[0] for start in range(0, len(texts), _TOGETHER))
+    return [text for part in parts for text in part]
+
+
+def tidied(texts: Sequence[str]) -> tuple[list[str], NDArray[np.bool_]]:
+    """`normalise` of each text, and whether it is plain: of ordinary characters and single spaces from the first.
+
+    Nearly all texts of a corpus are. They are looked through together, in a fraction of the time that each would
+    take; the others go the slow way.
+    """
+    normalised = list(texts)
+    plain = np.ones(len(normalised), np.bool_)
+    if not normalised:
+        return normalised, plain
+    joined = "\n".join(normalised)
+    if joined.count("\n") >= len(normalised):  # a text of several lines
+        plain[:] = False
+    else:
+        codes = np.frombuffer(joined.encode("utf-16-le", "surrogatepass"), "<u2")
+        kinds = _kinds().take(codes)
+        odd = kinds >> 1
+        if len(odd):
+            odd[1:] |= kinds[1:] & kinds[:-1]  # two gaps beside each other
+            odd[0] |= kinds[0]
+            odd[-1] |= kinds[-1]
+        places = np.flatnonzero(odd)
+        if len(places):
+            plain[np.searchsorted(np.flatnonzero(codes == 0x0A), places)] = False
+    for index in np.flatnonzero(~plain):
+        normalised[index] = normalise(normalised[index])
+    return normalised, plain
+
+
+@cache
+def _kinds() -> NDArray[np.uint8]:
+    """Of each unit of UTF-16, whether it is ordinary, odd, or a gap: a space, or the line end between two texts.
+
+    Ordinary is what no step of `normalise` can change, whatever stands beside it: no white space, no control
+    character, no surrogate, nothing that NFC spells otherwise, and nothing that combines with what is before it.
+    """
+    kinds = np.full(0x10000, _ODD, np.uint8)
+    for first, last in _BLOCKS:
+        kinds[first:last] = _ORDINARY
+    decompositions = [unicodedata.decomposition(chr(code)).split() for code in range(_KNOWN)]
+    combining = {int(parts[1], 16) for parts in decompositions if len(parts) == 2 and not parts[0].startswith("<")}
+    combining |= {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}  # the vowels and ends of Korean syllables
+    for code in range(_KNOWN):
+        character = chr(code)
+        if (
+            code not in combining
+            and not character.isspace()
+            and not unicodedata.combining(character)
+            and unicodedata.category(character) not in ("Cc", "Cn")
+            and unicodedata.is_normalized("NFC", character)
+        ):
+            kinds[code] = _ORDINARY
+    kinds[[ord(" "), ord("\n")]] = _GAP
+    return kinds

@@ -14,6 +14,8 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """Types of a piece."""
 UNIGRAM, BPE = 1, 2
 """Types of a model."""
+SEEDS_SETTING = 54
+"""The trainer's setting of a file of pieces to start from."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +64,40 @@ def _read(content: bytes) -> SentencePieceFile:
     )
 
 
+def without_setting(content: bytes, setting: int) -> bytes:
+    """The same model without a word on one of the trainer's settings."""
+    kept: list[bytes] = []
+    for number, whole, value in _spans(content):
+        if number == 2:
+            assert isinstance(value, bytes)
+            inner = b"".join(field for own, field, _ in _spans(value) if own != setting)
+            whole = b"\x12" + _as_varint(len(inner)) + inner
+        kept.append(whole)
+    return b"".join(kept)
+
+
+def _as_varint(value: int) -> bytes:
+    written = bytearray()
+    while value >= 0x80:
+        written.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*written, value])
+
+
 def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
+    return ((number, value) for number, _, value in _spans(content))
+
+
+def _spans(content: bytes) -> Iterator[tuple[int, bytes, int | bytes]]:
+    """The number of each field, all its bytes, and its value."""
     place = 0
     while place < len(content):
+        start = place
         key, place = _varint(content, place)
         number, wire = key >> 3, key & 7
         if wire == 0:
             value, place = _varint(content, place)
-            yield number, value
+            yield number, content[start:place], value
             continue
         if wire == 2:
             width, place = _varint(content, place)
@@ -79,7 +107,7 @@ def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
             raise ValueError(wire)
         if place + width > len(content):
             raise ValueError(place)
-        yield number, content[place : place + width]
+        yield number, content[start : place + width], content[place : place + width]
         place += width
 
 

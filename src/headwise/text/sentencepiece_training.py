@@ -7,14 +7,18 @@ refuses others again (a vocabulary that a small corpus cannot fill). What reache
 
 import io
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import sentencepiece
 
 from headwise.errors import ConfigError, DataError
-from headwise.text.escape import SPACE, escape
+from headwise.text.escape import escape
+from headwise.text.seeds import character_counts, seed_pieces
+from headwise.text.sentencepiece_file import SEEDS_SETTING, without_setting
 from headwise.text.specials import EOS, PAD, SOS, SPECIALS, UNK, special_names
 
 LONGEST = 200
@@ -45,20 +49,34 @@ def train_model(
             f"text.vocabulary = {vocabulary} is too small: {len(names)} special tokens and {_BYTES} bytes come first"
         )
     prepared = list(dict.fromkeys(part for sentence in sentences for part in _prepare(sentence)))
+    coverage = _coverage(prepared, room)
+    with _seeds(kind, prepared, coverage) as seeds:
+        model = _train(kind, prepared, vocabulary, names, coverage, seeds)
+    return without_setting(model, SEEDS_SETTING) if seeds else model
+
+
+def _train(
+    kind: str,
+    sentences: Sequence[str],
+    vocabulary: int,
+    names: tuple[str, ...],
+    coverage: float,
+    seeds: Mapping[str, Any],
+) -> bytes:
     model = io.BytesIO()
     pad, sos, eos, unk = SPECIALS
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(prepared),
+            sentence_iterator=iter(sentences),
             model_writer=model,
             model_type=kind,
             vocab_size=vocabulary,
             hard_vocab_limit=False,
-            character_coverage=_coverage(prepared, room),
+            character_coverage=coverage,
             byte_fallback=True,
             normalization_rule_name="identity",
             max_sentence_length=8 * LONGEST,
-            train_extremely_large_corpus=sum(map(len, prepared)) > 500_000_000,
+            train_extremely_large_corpus=sum(map(len, sentences)) > 500_000_000,
             num_threads=THREADS,
             minloglevel=2,
             pad_id=PAD,
@@ -70,10 +88,24 @@ def train_model(
             eos_piece=eos,
             unk_piece=unk,
             control_symbols=list(names[len(SPECIALS) :]),
+            **seeds,
         )
     except (RuntimeError, OSError) as error:
         raise _explain(error, vocabulary) from error
     return model.getvalue()
+
+
+@contextmanager
+def _seeds(kind: str, sentences: Sequence[str], coverage: float) -> Iterator[dict[str, Any]]:
+    """The setting that spares SentencePiece the search for what it starts from; BPE starts from characters."""
+    if kind != "unigram":
+        yield {}
+        return
+    with TemporaryDirectory(prefix="headwise-") as folder:
+        path = Path(folder) / "seeds.tsv"
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(f"{piece}\t{count}\n" for piece, count in seed_pieces(sentences, coverage))
+        yield {"seed_sentencepieces_file": str(path)}
 
 
 def _prepare(sentence: str) -> Iterator[str]:
@@ -95,9 +127,7 @@ def _coverage(sentences: Sequence[str], room: int) -> float:
     covered completely, a stray emoji in it is not, and a script of thousands of characters is cut where the
     vocabulary ends. SentencePiece accepts no less than 0.98.
     """
-    counts = Counter(chain.from_iterable(sentences))
-    counts[SPACE] = counts.pop(" ", 0) + len(sentences)
-    ranked = [count for _, count in counts.most_common()]
+    ranked = sorted(character_counts(sentences).values(), reverse=True)
     total = sum(ranked)
     kept = min(sum(count * RAREST >= total for count in ranked), max(1, room // 2))
     if kept == len(ranked):

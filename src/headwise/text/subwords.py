@@ -12,7 +12,7 @@ from headwise.atomic import write_bytes, write_json
 from headwise.errors import CheckpointError
 from headwise.text.bpe_dropout import segment
 from headwise.text.escape import SPACE, escape, unescape
-from headwise.text.normalise import normalise
+from headwise.text.normalise import normalise, normalise_all
 from headwise.text.parts import Parts
 from headwise.text.sentencepiece_training import train_model
 from headwise.text.tokenizer import Tokenizer
@@ -53,7 +53,7 @@ class _Subwords(Tokenizer):
         return int(self._processor.get_piece_size())
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        batch = [escape(normalise(text)) for text in texts]
+        batch = [escape(text) for text in normalise_all(texts)]
         ids: list[list[int]] = self._processor.encode(batch, out_type=int, num_threads=-1)
         return ids
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from headwise.errors import CheckpointError
 from headwise.models.folder import WEIGHTS, load, load_description, load_weights, save_model
 from headwise.models.weights import Weights, set_weights, weights_of
+from headwise.train.parts import local
 
 DIFFERENT = "the checkpoints are of different models: they cannot be averaged"
 
@@ -40,8 +41,8 @@ class MovingAverage:
         A step that was not `finite` was thrown away and does not count; nobody waits for the device to know it.
         """
         decay = min(self.decay, (1 + step) / (10 + step))
-        own, average = weights_of(model), list(self.weights.values())
-        changes = torch._foreach_sub([own[name] for name in self.weights], average)
+        own, average = weights_of(model), [local(tensor) for tensor in self.weights.values()]
+        changes = torch._foreach_sub([local(own[name]) for name in self.weights], average)
         torch._foreach_mul_(changes, (1 - decay) * finite)
         torch._foreach_add_(average, changes)
 

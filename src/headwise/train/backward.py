@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.train.loss import TokenLoss
 
 WARM_UP = 3
@@ -25,7 +26,7 @@ class Plain:
         self.autocast = autocast
         self.device = next(model.parameters()).device
 
-    def __call__(self, batch: Any, count: int) -> TokenLoss:
+    def __call__(self, batch: Any, count: float) -> TokenLoss:
         """`count`: what the gradient is divided by, that of the whole step."""
         part = self._loss(batch)
         torch.autograd.backward(part.loss / count)
@@ -34,6 +35,11 @@ class Plain:
     def forget(self, optimiser: torch.optim.Optimizer) -> None:
         """After a step: gradients start from nothing."""
         optimiser.zero_grad(set_to_none=True)
+
+    def drop_gradients(self) -> None:
+        """What was added since the last step, a part of which may be wrong, is gone."""
+        for weight in self.model.parameters():
+            weight.grad = None
 
     def _loss(self, batch: Any) -> TokenLoss:
         with torch.autocast(self.device.type, self.autocast, enabled=self.autocast is not None):
@@ -48,17 +54,24 @@ class _Recording(NamedTuple):
     share: Tensor
     """... and one over the count."""
     loss: TokenLoss
-    """Where it leaves its result; the gradients it adds to the weights' own."""
+    """Where it leaves its result ..."""
+    gradients: list[Tensor | None]
+    """... and what the batch adds to each weight's gradient; None: the loss does not reach it."""
 
 
 class Recorded(Plain):
-    """The same, played back; one recording for each shape of batch."""
+    """The same, played back; one recording for each shape of batch.
+
+    The first batch of a step leaves its gradients where they are, for the optimiser to read: nothing is set to 0 and
+    nothing is added up.
+    """
 
     def __init__(self, model: nn.Module, objective: Any, autocast: torch.dtype | None) -> None:
         super().__init__(model, objective, autocast)
         self._recordings: dict[tuple[torch.Size, ...], _Recording] = {}
+        self._weights = [weight for weight in model.parameters() if weight.requires_grad]
 
-    def __call__(self, batch: Any, count: int) -> TokenLoss:
+    def __call__(self, batch: Any, count: float) -> TokenLoss:
         tensors = _tensors(batch)
         key = tuple(tensor.shape for tensor in tensors.values())
         if key not in self._recordings:
@@ -67,18 +80,30 @@ class Recorded(Plain):
         for name, tensor in tensors.items():
             getattr(recording.batch, name).copy_(tensor)
         recording.share.fill_(1 / count)
+        before = [weight.grad for weight in self._weights]
+        if any(old is not None and old is new for old, new in zip(before, recording.gradients, strict=True)):
+            before = [None if old is None else old.clone() for old in before]  # it is about to be written over
         recording.graph.replay()
+        sums, more = [], []
+        for weight, old, new in zip(self._weights, before, recording.gradients, strict=True):
+            if old is None or new is None:
+                weight.grad = new if old is None else old
+            else:
+                weight.grad = old
+                sums.append(old)
+                more.append(new)
+        if sums:
+            torch._foreach_add_(sums, more)
         return TokenLoss(recording.loss.loss.clone(), recording.loss.nll.clone())
 
-    def forget(self, optimiser: torch.optim.Optimizer) -> None:
-        optimiser.zero_grad(set_to_none=False)  # the recordings know where they are
+    def drop_gradients(self) -> None:
+        super().drop_gradients()
+        self._recordings.clear()  # a batch did not fit in memory: they hold much of it
 
     def _record(self, batch: Any) -> _Recording:
         """Leaves gradients and random numbers as they were: what is recorded is not computed yet."""
-        weights = [weight for weight in self.model.parameters() if weight.requires_grad]
-        gradients = [weight.grad for weight in weights]
-        for weight in weights:
-            weight.grad = None
+        before = [weight.grad for weight in self._weights]
+        self._forget()
         random_state = torch.cuda.get_rng_state(self.device)
         own = dataclasses.replace(batch, **{name: tensor.clone() for name, tensor in _tensors(batch).items()})
         share = torch.zeros((), device=self.device)
@@ -86,16 +111,22 @@ class Recorded(Plain):
         aside.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(aside):
             for _ in range(WARM_UP):
+                self._forget()
                 self._pass(own, share)
         torch.cuda.current_stream(self.device).wait_stream(aside)
-        for weight, gradient in zip(weights, gradients, strict=True):
-            # A weight that the loss does not reach keeps None, as in a plain pass: with 0 it would still decay.
-            weight.grad = torch.zeros_like(weight) if gradient is None and weight.grad is not None else gradient
+        self._forget()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             loss = self._pass(own, share)
+        gradients = [weight.grad for weight in self._weights]
+        for weight, gradient in zip(self._weights, before, strict=True):
+            weight.grad = gradient
         torch.cuda.set_rng_state(random_state, self.device)
-        return _Recording(graph, own, share, loss)
+        return _Recording(graph, own, share, loss, gradients)
+
+    def _forget(self) -> None:
+        for weight in self._weights:
+            weight.grad = None
 
     def _pass(self, batch: Any, share: Tensor) -> TokenLoss:
         part = self._loss(batch)
@@ -115,6 +146,8 @@ def can_be_recorded(model: nn.Module) -> bool:
 
 def compile_layers(model: nn.Module) -> None:
     """Compile each layer where it stands: names of weights stay, and layers that are alike are compiled once."""
+    if isinstance(model, EncoderDecoder):
+        model.compile_embedding()
     for module in model.modules():
         if isinstance(module, nn.ModuleList):
             for layer in module:

@@ -27,7 +27,7 @@ from headwise.train.language import (
 )
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, prediction_loss
-from headwise.train.start import first_model, presets_of, starting_point
+from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
@@ -41,7 +41,7 @@ def check(recipe: Recipe, model: nn.Module) -> None:
 
 def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "CausalJob":
     start = starting_point(recipe, device)
-    prepared = open_text(recipe, run, say, start.tokenizer if start else None)
+    prepared = open_text(recipe, run, say, given_tokenizer(start, recipe))
     tokenizer, block = prepared.tokenizer, recipe.language.block
     loaded = first_model(start, recipe, tokenizer, Task(kind="causal_lm", max_tokens=block), device)
     return CausalJob(

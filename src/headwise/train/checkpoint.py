@@ -3,6 +3,7 @@
 A checkpoint is a folder `checkpoints/step-00000500` that appears whole or not at all (see storage.py).
 """
 
+import contextlib
 import dataclasses
 import shutil
 from collections.abc import Callable
@@ -17,13 +18,17 @@ from headwise.atomic import write_json
 from headwise.config import from_tables
 from headwise.data.batches import Position
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.folder import AVERAGED, STATE, WEIGHTS, checkpoints, step_folder
-from headwise.models.weights import set_weights, weights_of
+from headwise.models.folder import AVERAGED, STATE, WEIGHTS, checkpoints, load_weights, step_folder
+from headwise.models.shards import has_tensors, save_shard
+from headwise.models.weights import weights_of
 from headwise.storage import check_folder, load_tensors, new_folder, read_json, save_tensors
 from headwise.train.averages import MovingAverage
+from headwise.train.distributed import ALONE, Group, all_random_states, restore_random_state
+from headwise.train.parts import fill, fill_optimiser, in_parts, own_parts
 
 __all__ = [
     "Progress",
+    "check_checkpoint",
     "checkpoints",
     "read_progress",
     "restore_checkpoint",
@@ -72,29 +77,64 @@ def save_checkpoint(
     average: MovingAverage | None,
     keep: int,
     regular: Callable[[int], bool] = bool,
+    *,
+    group: Group = ALONE,
+    patiently: Callable[[Callable[[], None]], None] = lambda write: write(),
 ) -> Path:
     """Write the checkpoint of this step, then remove those that are neither new nor the best.
 
     What is kept depends on `regular` steps alone: a checkpoint that only a Ctrl-C made goes with the next one, so
     that a run that was stopped ends with the same checkpoints, and the same mean of them, as one that was not.
+    Nothing is removed while steps are being thrown away: the weights may be spoilt, and the good ones older.
+
+    All processes of a run call it. The first one writes, unless each has a part of the weights: then each writes its
+    own. `patiently` is asked to do the writing, and may do it again.
     """
     path = step_folder(run, progress.step)
-    with new_folder(path) as folder:
-        save_tensors(folder / WEIGHTS, weights_of(model))
-        save_tensors(folder / OPTIMISER, _optimiser_tensors(model, optimiser))
-        save_tensors(folder / RANDOM, _random_state(next(model.parameters()).device))
-        if average is not None:
-            save_tensors(folder / AVERAGED, average.weights)
+    random = all_random_states(next(model.parameters()).device, group)
+    tensors = {WEIGHTS: weights_of(model), OPTIMISER: _optimiser_tensors(model, optimiser)}
+    if average is not None:
+        tensors[AVERAGED] = average.weights
+
+    def write_rest(folder: Path) -> None:
+        save_tensors(folder / RANDOM, random)
         write_json(folder / STATE, dataclasses.asdict(progress))
-    older = checkpoints(run)[:-1]
+
+    def write_whole() -> None:
+        with new_folder(path) as folder:
+            for file, named in tensors.items():
+                save_tensors(folder / file, named)
+            write_rest(folder)
+
+    def write_part(folder: Path) -> None:
+        for file, named in tensors.items():
+            save_shard(folder, file, group.rank, group.size, own_parts(named, group.first))
+        if group.first:
+            write_rest(folder)
+
+    if in_parts(model):
+        with contextlib.ExitStack() as stack:
+            folder = group.from_first(lambda: stack.enter_context(new_folder(path)))
+            group.together(lambda: patiently(lambda: write_part(folder)))
+            group.first_alone(stack.close)
+    else:
+        group.first_alone(lambda: patiently(write_whole))
+    group.first_alone(lambda: remove_old(run, progress, keep, regular))
+    return path
+
+
+def remove_old(run: Path, progress: Progress, keep: int, regular: Callable[[int], bool]) -> None:
+    """All but the newest and the best; see `save_checkpoint`."""
+    older = checkpoints(run)[:-1] if not progress.nonfinite_row else []
     regular_ones = [old for old in older if regular(step_of(old))]
     kept = regular_ones[-(keep - 1) :] if keep > 1 else []
     for old in older:
         if old not in kept and old != step_folder(run, progress.best_step):
-            old.rename(old.with_name(f".{old.name}.writing"))  # at once, so that half a folder is never seen
-    for unfinished in path.parent.glob(".step-*.writing"):  # these, and those of a run that was killed
+            with contextlib.suppress(OSError):  # if not now, then after the next one
+                old.rename(old.with_name(f".{old.name}.writing"))  # at once, so that half a folder is never seen
+    folder = step_folder(run, progress.step).parent
+    for unfinished in folder.glob(".step-*.writing"):  # these, and those of a run that was killed
         shutil.rmtree(unfinished, ignore_errors=True)
-    return path
 
 
 def set_aside(path: Path) -> Path:
@@ -102,6 +142,11 @@ def set_aside(path: Path) -> Path:
     aside = path.with_name(f"damaged-{path.name}")
     shutil.rmtree(aside, ignore_errors=True)
     return path.rename(aside)
+
+
+def check_checkpoint(path: Path) -> None:
+    """Refuse one whose weights are not there or cannot be read."""
+    load_weights(path)
 
 
 def read_progress(path: Path) -> Progress:
@@ -115,18 +160,20 @@ def read_progress(path: Path) -> Progress:
 
 
 def restore_checkpoint(
-    path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, average: MovingAverage | None
+    path: Path,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    average: MovingAverage | None,
+    group: Group = ALONE,
 ) -> Progress:
-    """Put everything back as it was when the checkpoint was written."""
+    """Put everything back as it was when the checkpoint was written, by however many processes."""
     check_folder(path)
     progress = read_progress(path)
-    set_weights(model, load_tensors(path / WEIGHTS), str(path))
-    _restore_optimiser(model, optimiser, load_tensors(path / OPTIMISER), path)
+    fill(weights_of(model), path, WEIGHTS)
+    fill_optimiser(model, optimiser, path, OPTIMISER)
     if average is not None:
-        device = next(model.parameters()).device
-        stored = load_tensors(path / (AVERAGED if (path / AVERAGED).exists() else WEIGHTS))
-        average.weights = {name: tensor.to(device) for name, tensor in stored.items()}
-    _restore_random_state(load_tensors(path / RANDOM), next(model.parameters()).device)
+        fill(average.weights, path, AVERAGED if has_tensors(path, AVERAGED) else WEIGHTS)
+    restore_random_state(load_tensors(path / RANDOM), next(model.parameters()).device, group)
     return progress
 
 
@@ -137,28 +184,3 @@ def _optimiser_tensors(model: nn.Module, optimiser: torch.optim.Optimizer) -> di
         for parameter, state in optimiser.state.items()
         for key, tensor in state.items()
     }
-
-
-def _restore_optimiser(
-    model: nn.Module, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor], path: Path
-) -> None:
-    parameters = dict(model.named_parameters())
-    for key_and_name, tensor in tensors.items():
-        key, _, name = key_and_name.partition("/")
-        if name not in parameters:
-            raise CheckpointError(f"{path}: the optimiser knows {name}, which this model does not have")
-        # A fused optimiser, which ours is, keeps its step count beside the parameter too.
-        optimiser.state[parameters[name]][key] = tensor.to(parameters[name].device)
-
-
-def _random_state(device: torch.device) -> dict[str, Tensor]:
-    state = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        state["cuda"] = torch.cuda.get_rng_state(device)
-    return state
-
-
-def _restore_random_state(state: dict[str, Tensor], device: torch.device) -> None:
-    torch.set_rng_state(state["cpu"])
-    if "cuda" in state and device.type == "cuda":
-        torch.cuda.set_rng_state(state["cuda"], device)

@@ -31,7 +31,7 @@ from headwise.train.classify_data import Data, encode, files, own_tokenizer, rea
 from headwise.train.job import Say, Scored
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, projected_cross_entropy
-from headwise.train.start import first_model, starting_point
+from headwise.train.start import first_model, given_tokenizer, starting_point
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
@@ -66,9 +66,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Clas
     classes = () if recipe.classify.regression else class_names(e for corpus in texts.train for e in corpus)
     recipe = dataclasses.replace(recipe, model=classifier_config(recipe.model, len(classes) or 1))
     start = starting_point(recipe, device)
-    tokenizer = start.tokenizer if start else own_tokenizer(recipe, texts.train, run, say)
-    if tokenizer is None:
-        raise ConfigError(f"{recipe.init}: it has no tokenizer, without which there is no text to classify")
+    tokenizer = given_tokenizer(start, recipe) or own_tokenizer(recipe, texts.train, run, say)
     data = encode(recipe, texts, tokenizer, classes, say)
     stream = LabelledStream(
         data.train,

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from headwise.atomic import replacing
 from headwise.metrics import SHARES
 from headwise.train.report import read_log
 
@@ -57,10 +58,11 @@ def draw_curves(run: Path) -> Path | None:
         handles, labels = handles + more_handles, labels + more_labels
     axes.legend(handles, labels, loc="center right")
     path = run / "curves.png"
-    figure.savefig(path, dpi=120)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=120, format="png")
     return path
 
 
 def _column(records: list[dict[str, Any]], name: str) -> list[float]:
-    """A gap where the log has null: nothing finite to draw."""
-    return [math.nan if record[name] is None else record[name] for record in records]
+    """A gap where the log has null, nothing finite to draw, or is damaged."""
+    return [value if isinstance(value := record.get(name), int | float) else math.nan for record in records]

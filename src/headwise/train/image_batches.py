@@ -12,7 +12,7 @@ from torch import Tensor
 from headwise.config import ImageConfig
 from headwise.data.batches import Position
 from headwise.data.images import ImageSet
-from headwise.data.plan import epoch_order
+from headwise.data.plan import Planned, epoch_order, whole
 from headwise.train.augment import Augmented, augment, normalise
 
 TOGETHER = 1 << 24
@@ -99,6 +99,14 @@ class PlannedBatch:
     def count(self) -> int:
         return len(self.members)
 
+    @property
+    def planned(self) -> Planned["PlannedBatch"]:
+        def part(rows: slice) -> PlannedBatch:
+            places = range(self.rows.start, self.rows.start + self.count)[rows]
+            return PlannedBatch(self.group, slice(places.start, places.stop, places.step), self.members[rows])
+
+        return Planned(self.count, part)
+
     def to(self, device: torch.device) -> ImageBatch:
         """On the device of the images, which is the one that trains."""
         made = self.group.made
@@ -141,6 +149,10 @@ class ImageStream:
 
     def batches(self, position: Position | None = None) -> Iterator[tuple[PlannedBatch, Position]]:
         """Each batch from `position` on, with the position after it; past an epoch's end comes the next."""
+        return whole(self.planned(position))
+
+    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[PlannedBatch], Position]]:
+        """The same, of which a part can be had."""
         at = position or Position()
         size, group = self._batch, self._group_size
         while True:
@@ -153,7 +165,7 @@ class ImageStream:
                     rows = slice((number - start) * size, (number + 1 - start) * size)
                     last = number + 1 == count
                     following = Position(at.epoch + 1, 0) if last else Position(at.epoch, number + 1)
-                    yield PlannedBatch(made, rows, members[rows]), following
+                    yield PlannedBatch(made, rows, members[rows]).planned, following
             at = Position(at.epoch + 1, 0)
 
     def lines(self, batch: PlannedBatch) -> list[str]:

@@ -1,16 +1,23 @@
-"""Ctrl-C and termination as a request: the step at hand is finished and saved before the run ends."""
+"""Ctrl-C, termination and a closed terminal as a request: the step at hand is finished and saved before a run ends."""
 
 import signal
 import threading
 from types import FrameType
 from typing import Any
 
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 
 class StopRequest:
     """True once the process was asked to stop. A second Ctrl-C stops it at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, once: bool = True) -> None:
+        """`once`: the request comes from a person. A launcher repeats it to its processes, which a terminal has asked
+        already, and kills those that take too long: then a second one means nothing."""
         self.requested = False
+        self._once = once
+        self.number = 0
+        """The signal that asked."""
         self._previous: dict[int, Any] = {}
 
     def __bool__(self) -> bool:
@@ -18,7 +25,9 @@ class StopRequest:
 
     def __enter__(self) -> "StopRequest":
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in SIGNALS:
+                if number != signal.SIGINT and signal.getsignal(number) == signal.SIG_IGN:
+                    continue  # nohup: the run is to outlive its terminal
                 self._previous[number] = signal.signal(number, self._request)
         return self
 
@@ -28,6 +37,6 @@ class StopRequest:
         self._previous.clear()
 
     def _request(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
+        if self.requested and self._once:
             raise KeyboardInterrupt
-        self.requested = True
+        self.requested, self.number = True, number

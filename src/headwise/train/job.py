@@ -15,11 +15,16 @@ import torch
 from torch import nn
 
 from headwise.config import Recipe
+from headwise.errors import CheckpointError
 from headwise.models.folder import LoadedModel
+from headwise.storage import read_json, read_table
 from headwise.train.checkpoint import Progress
 from headwise.train.loop import Objective, Stream, Validate
 
 Say = Callable[[str], None]
+
+DATA_KEY = "data.json"
+"""Names, in a run's folder, the prepared data that it was begun with."""
 
 
 class Scored(Protocol):
@@ -72,3 +77,12 @@ class JobModule(Protocol):
 
     def check(self, recipe: Recipe, model: nn.Module) -> None: ...
     def open_job(self, recipe: Recipe, run: Path, device: torch.device, say: Say) -> Job: ...
+
+
+def read_key(path: Path) -> str:
+    """Of the data that the run was begun with."""
+    try:
+        stored = read_json(path)
+        return stored if isinstance(stored, str) else str(read_table(path)["key"])  # a string in older runs
+    except (CheckpointError, KeyError) as error:
+        raise CheckpointError(f"{error}; remove {path} to go on with the data as they are now") from None

@@ -14,15 +14,27 @@ from torch import Tensor, nn
 
 from headwise.config import Recipe
 from headwise.data.batches import Position
-from headwise.data.prefetch import prefetch
+from headwise.data.prefetch import StalledError, prefetch
 from headwise.errors import CheckpointError, TrainingError
-from headwise.storage import NewerFormatError
+from headwise.storage import NewerFormatError, write_when_there_is_room
 from headwise.train.averages import MovingAverage, swapped
 from headwise.train.backward import Plain, Recorded, can_be_recorded, compile_layers
-from headwise.train.checkpoint import Progress, checkpoints, restore_checkpoint, save_checkpoint, set_aside, step_folder
+from headwise.train.checkpoint import (
+    Progress,
+    check_checkpoint,
+    checkpoints,
+    remove_old,
+    restore_checkpoint,
+    save_checkpoint,
+    set_aside,
+    step_folder,
+)
+from headwise.train.distributed import ALONE, FollowedError, Group, lines, passes, seed_apart, share
 from headwise.train.interrupt import StopRequest
 from headwise.train.loss import TokenLoss
+from headwise.train.memory import surviving
 from headwise.train.optimiser import make_optimiser
+from headwise.train.parts import gather_into, is_spread
 from headwise.train.schedules import learning_rate
 
 
@@ -78,76 +90,119 @@ def fit(
     reporter: Reporter,
     stop: StopRequest,
     autocast: torch.dtype | None = None,
+    group: Group = ALONE,
 ) -> Progress:
     """Train `model` for `recipe.train.steps` steps, or until it stops getting better (None: it is not asked).
 
     Goes on from the newest checkpoint in `run`, exactly. Returns where it ended; `stop` ends it early, with
-    everything saved.
+    everything saved. All processes of a `group` call it, with the same arguments, and end at the same step.
     """
     config = recipe.train
     device = next(model.parameters()).device
-    optimiser = make_optimiser(model, recipe)
-    average = MovingAverage(model, config.ema) if config.ema else None
-    progress = resume(run, model, optimiser, average, reporter)
+    own_passes = passes(stream, config.accumulate, group)
+    learner, backward = model, Plain(model, objective, autocast)
+    if group.joined:
+        from headwise.train.parallel import Together, sharded_copy  # the engine for many processes
+
+        seed_apart(torch.get_rng_state(), group)
+        sharded = config.parallel == "shard"
+        if sharded:
+            learner = sharded_copy(model, group)
+        backward = Together(learner, objective, autocast, group, passes=own_passes, sharded=sharded)
+        if config.accumulate % group.size:
+            reporter.note(
+                f"train.accumulate = {config.accumulate} is not a multiple of {group.size} processes: batches are cut "
+                "into parts, of which a GPU may have too little to do"
+            )
+    elif device.type == "cuda" and getattr(stream, "uniform", False) and can_be_recorded(model):
+        backward = Recorded(model, objective, autocast)
+    if config.compile:
+        compile_layers(learner)
+    backward = surviving(backward, stream.lines, reporter.note, together=group.joined)
+    optimiser = make_optimiser(learner, recipe)
+    average = MovingAverage(learner, config.ema) if config.ema else None
+    progress = resume(run, learner, optimiser, average, reporter, group)
     progress = dataclasses.replace(progress, finished=out_of_patience(progress, recipe))
     if progress.step >= config.steps:
         reporter.note(f"{progress.step:,} steps are done already: raise train.steps to train on")
-    batches = prefetch(stream.batches(progress.position))
+    batches = prefetch(share(stream, progress.position, config.accumulate, group), stop=lambda: bool(stop))
     keep = max(config.keep, config.average)
     look_every = LOOK_EVERY if device.type == "cuda" else 1
-
-    if config.compile:
-        compile_layers(model)
-    recorded = device.type == "cuda" and getattr(stream, "uniform", False) and can_be_recorded(model)
-    backward = (Recorded if recorded else Plain)(model, objective, autocast)
 
     def regular(step: int) -> bool:
         return step % config.checkpoint_every == 0 or step % config.validate_every == 0 or step == config.steps
 
+    def save(progress: Progress) -> None:
+        def patiently(write: Callable[[], None]) -> None:
+            write_when_there_is_room(write, reporter.note, lambda: bool(stop))
+
+        save_checkpoint(run, progress, learner, optimiser, average, keep, regular, group=group, patiently=patiently)
+
+    if progress.step:  # a run that was killed after it saved did not come to this
+        group.first_alone(lambda: remove_old(run, progress, keep, regular))
     clock = time.perf_counter() - progress.seconds
-    saved = progress.step
+    last_save = saved = progress.step
     unseen: list[Step] = []
-    model.train()
+    learner.train()
 
     with contextlib.closing(batches):
         while progress.step < config.steps and not progress.finished:
             step = progress.step + 1
-            micro_batches, position = take(batches, config.accumulate)
-            count = sum(batch.count for batch in micro_batches)
+            error: Exception | None = None
+            micro_batches: list[Any] = []
+            try:
+                micro_batches, position = take(batches, own_passes)
+            except Exception as caught:  # of the data: what was done with those before it is whole
+                error = caught
+            count, failed = group.total(sum(batch.count for batch in micro_batches), int(error is not None))
+            if failed:
+                if unseen:
+                    progress = seen(progress, unseen, stream, reporter, config.max_nonfinite, saved, group)
+                if progress.step > last_save:
+                    save(progress)
+                if group.any(isinstance(error, StalledError) and bool(stop)):
+                    reporter.note(f"{error or 'a batch of another process has not come'}: stopped without it")
+                    break
+                reporter.note(f"the batch of step {step:,} could not be made; step {progress.step:,} is saved")
+                raise error or FollowedError("another process could not make its batch")
 
             parts = [backward(batch.to(device), count) for batch in micro_batches]
-            norm = clip_gradients(model, config.clip)
-            loss, nll = (torch.stack(each).sum() for each in zip(*parts, strict=True))
+            norm = clip_gradients(learner, config.clip)
+            loss, nll = group.sum(torch.stack([torch.stack(each).sum() for each in zip(*parts, strict=True)]))
 
             rate = learning_rate(step, config, recipe.model)
-            for group in optimiser.param_groups:
-                group["lr"] = rate * group["scale"]
+            for weights in optimiser.param_groups:
+                weights["lr"] = rate * weights["scale"]
             finite = torch.isfinite(loss + norm)
             update(optimiser, finite)
             backward.forget(optimiser)
             if average is not None:
-                average.update(model, step, finite)
+                average.update(learner, step, finite)
             unseen.append(Step(step, micro_batches, count, torch.stack([loss, nll, norm])))
             progress = dataclasses.replace(progress, step=step, position=position)
 
             logging = step % config.log_every == 0 or step == config.steps
             validating = validate is not None and (step % config.validate_every == 0 or step == config.steps)
-            stopping = bool(stop)  # asked once: what comes after this is the affair of the next step
+            stopping = group.any(bool(stop))  # asked once: what comes after this is the affair of the next step
             saving = step % config.checkpoint_every == 0 or step == config.steps or stopping
             if len(unseen) >= look_every or logging or validating or saving:
-                progress = seen(progress, unseen, stream, reporter, config.max_nonfinite, saved)
+                progress = seen(progress, unseen, stream, reporter, config.max_nonfinite, saved, group)
                 progress = dataclasses.replace(progress, seconds=time.perf_counter() - clock)
                 unseen.clear()
             if logging:
                 progress = log(progress, rate, norm.item(), reporter)
             if validate is not None and validating:
-                progress, better = validated(progress, model, average, recipe, validate, reporter)
+                figures = metrics_of(model, learner, average, validate, group)
+                progress, better = validated(progress, figures, recipe, reporter)
                 saving = saving or better or progress.finished
             if saving:
-                save_checkpoint(run, progress, model, optimiser, average, keep, regular)
-                saved = step
+                save(progress)
+                last_save = step
+                saved = saved if progress.nonfinite_row else step
             if stopping:
                 break
+    if learner is not model and group.first:
+        model.to(device)
     return progress
 
 
@@ -173,7 +228,13 @@ def update(optimiser: torch.optim.Optimizer, finite: Tensor) -> None:
 
 
 def seen(
-    progress: Progress, steps: list[Step], stream: Stream, reporter: Reporter, max_nonfinite: int, saved: int
+    progress: Progress,
+    steps: list[Step],
+    stream: Stream,
+    reporter: Reporter,
+    max_nonfinite: int,
+    saved: int,
+    group: Group = ALONE,
 ) -> Progress:
     """Count the steps, once their figures are here, and tell of those that were thrown away; too many end the run."""
     table: list[list[float]] = torch.stack([step.figures for step in steps]).tolist()
@@ -191,13 +252,14 @@ def seen(
             progress = dataclasses.replace(
                 progress, nonfinite=progress.nonfinite + 1, nonfinite_row=progress.nonfinite_row + 1
             )
-            lines = ", ".join(line for batch in step.batches for line in stream.lines(batch)[:10])
-            reporter.note(f"step {step.number}: loss {loss} and gradient norm {norm}: skipped. Its lines: {lines}")
+            where = ", ".join(lines(stream, step.batches, group))
+            reporter.note(f"step {step.number}: loss {loss} and gradient norm {norm}: skipped. Its lines: {where}")
         reporter.stepped(step.number, nll / step.count)
         if progress.nonfinite_row >= max_nonfinite:
             raise TrainingError(
                 f"{progress.nonfinite_row} steps in a row had a non-finite loss or gradient; the last good "
-                f"checkpoint is of step {saved}. Lower train.learning_rate or lengthen train.warmup"
+                f"checkpoint is of step {saved}. Lower train.learning_rate or lengthen train.warmup; to go on from "
+                "an earlier step, remove the folders of the later ones in checkpoints/"
             )
     return progress
 
@@ -208,23 +270,32 @@ def resume(
     optimiser: torch.optim.Optimizer,
     average: MovingAverage | None,
     reporter: Reporter,
+    group: Group = ALONE,
 ) -> Progress:
-    """The newest checkpoint that is whole, put in place; a fresh start if there is none."""
+    """The newest checkpoint that is whole, put in place; a fresh start if there is none.
+
+    All processes read for themselves; what one of them cannot read none of them takes.
+    """
     damaged: list[Path] = []
-    for path in reversed(checkpoints(run)):
+    for path in reversed(group.from_first(lambda: checkpoints(run))):
+        problem: CheckpointError | None = None
         try:
-            progress = restore_checkpoint(path, model, optimiser, average)
+            progress = restore_checkpoint(path, model, optimiser, average, group)
         except NewerFormatError:
             raise
         except CheckpointError as error:
-            reporter.note(f"{error}; trying the checkpoint before it")
+            problem = error
+        if group.any(problem is not None):
+            reporter.note(f"{problem or path}; trying the checkpoint before it")
             damaged.append(path)
             continue
-        for unreadable in damaged:
-            with contextlib.suppress(OSError):
-                set_aside(unreadable)
-        if progress.best_step and not step_folder(run, progress.best_step).is_dir():  # lost with a damaged one
-            progress = dataclasses.replace(progress, best_step=0, best_metric=None, stale=0)
+        group.first_alone(lambda: put_aside(damaged))
+        if progress.best_step and progress.best_step != progress.step:
+            best = step_folder(run, progress.best_step)
+            lost = group.from_first(lambda best=best: unreadable(best))  # type: ignore[misc]
+            if lost:
+                reporter.note(f"{lost}; the best of the run so far is lost: it is chosen anew from here on")
+                progress = dataclasses.replace(progress, best_step=0, best_metric=None, stale=0)
         reporter.note(f"going on from step {progress.step:,}")
         reporter.started(progress.step, progress.tokens)
         return progress
@@ -232,6 +303,21 @@ def resume(
         raise CheckpointError(f"{run}: none of its checkpoints can be read; move the folder away to start anew")
     reporter.started(0, 0)
     return Progress()
+
+
+def put_aside(damaged: list[Path]) -> None:
+    for path in damaged:
+        with contextlib.suppress(OSError):
+            set_aside(path)
+
+
+def unreadable(path: Path) -> str:
+    """Why a checkpoint cannot be read; empty: it can."""
+    try:
+        check_checkpoint(path)
+    except CheckpointError as error:
+        return str(error)
+    return ""
 
 
 def take(batches: Iterator[tuple[Any, Position]], count: int) -> tuple[list[Any], Position]:
@@ -242,7 +328,9 @@ def take(batches: Iterator[tuple[Any, Position]], count: int) -> tuple[list[Any]
 
 def clip_gradients(model: nn.Module, limit: float) -> Tensor:
     """Scale the whole gradient down to the norm `limit` (0: leave it); returns the norm it had."""
-    return nn.utils.clip_grad_norm_(model.parameters(), limit or math.inf)
+    norm: Any = nn.utils.clip_grad_norm_(model.parameters(), limit or math.inf)
+    whole: Tensor = norm.full_tensor() if is_spread(norm) else norm
+    return whole
 
 
 def log(progress: Progress, rate: float, norm: float, reporter: Reporter) -> Progress:
@@ -263,20 +351,33 @@ def log(progress: Progress, rate: float, norm: float, reporter: Reporter) -> Pro
     return dataclasses.replace(progress, interval_loss=0.0, interval_nll=0.0, interval_tokens=0)
 
 
+def metrics_of(
+    model: nn.Module, learner: nn.Module, average: MovingAverage | None, validate: Validate, group: Group
+) -> dict[str, float]:
+    """Validate, in the first process, for which the others wait. `learner` is the model, or has it in parts."""
+    averaged = average.weights if average else None
+    device = next(learner.parameters()).device
+    if learner is not model:
+        gather_into(model, averaged or dict(learner.named_parameters()), device, group.first)
+        averaged = None
+
+    def measure() -> dict[str, float]:
+        model.eval()
+        with swapped(model, averaged), torch.no_grad():
+            metrics = validate(model)
+        model.train()
+        if learner is not model:
+            model.to("cpu")
+        return metrics
+
+    return group.from_first(measure)
+
+
 def validated(
-    progress: Progress,
-    model: nn.Module,
-    average: MovingAverage | None,
-    recipe: Recipe,
-    validate: Validate,
-    reporter: Reporter,
+    progress: Progress, metrics: dict[str, float], recipe: Recipe, reporter: Reporter
 ) -> tuple[Progress, bool]:
-    """Validate, note whether it is the best so far, and whether patience has run out."""
+    """Note whether it is the best so far, and whether patience has run out."""
     config = recipe.train
-    model.eval()
-    with swapped(model, average.weights if average else None), torch.no_grad():
-        metrics = validate(model)
-    model.train()
     metric = metrics[config.select_by]
     best = progress.best_metric
     better = best is None or math.isnan(best) or (metric < best if config.select_by == "loss" else metric > best)

@@ -6,8 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from headwise.nn.kernels import usable
+
 CHUNK_BYTES = 2**25
 """Logits held at a time: about what stays in a processor's cache, since the loss is bound by memory."""
+
+KERNEL_CHUNK_BYTES = 2**30
+"""The same where a kernel takes the loss: few large matrix products, and still far less than all logits."""
 
 
 class TokenLoss(NamedTuple):
@@ -30,34 +35,51 @@ class Projection(Protocol):
     def scale(self) -> float: ...
 
 
-def prediction_loss(hidden: Tensor, projection: Projection, targets: Tensor, smoothing: float = 0.0) -> TokenLoss:
+def prediction_loss(
+    hidden: Tensor, projection: Projection, targets: Tensor, smoothing: float = 0.0, *, ignore: int | None = None
+) -> TokenLoss:
     """Loss of hidden states [N, D] against target ids [N] under the logits of `projection`."""
     if projection.scale != 1:
         hidden = hidden * projection.scale
-    return projected_cross_entropy(hidden, projection.weight, targets, smoothing, projection.bias)
+    return projected_cross_entropy(hidden, projection.weight, targets, smoothing, projection.bias, ignore=ignore)
 
 
 def projected_cross_entropy(
-    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None = None
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    smoothing: float,
+    bias: Tensor | None = None,
+    *,
+    ignore: int | None = None,
 ) -> TokenLoss:
     """Loss of hidden states [N, D] against target ids [N] under logits = hidden @ weight^T + bias, weight [V, D].
 
+    A row whose target is `ignore` adds nothing, to the sums or to any gradient: filling of batches of a fixed shape.
     Equal to `plain_cross_entropy`, the oracle, in a fraction of the memory and time: logits exist for a chunk
     of rows at a time, and their gradient is taken while they are at hand.
     """
     # Inside the function gradients are always off, and a parameter always asks for one: so the mode is passed.
     learning = torch.is_grad_enabled()
-    loss, nll = _ProjectedCrossEntropy.apply(hidden, weight, bias, targets, smoothing, learning)  # type: ignore[no-untyped-call]
+    function = _KernelCrossEntropy if usable(hidden) else _ProjectedCrossEntropy
+    loss, nll = function.apply(hidden, weight, bias, targets, smoothing, ignore, learning)  # type: ignore[no-untyped-call]
     return TokenLoss(loss, nll)
 
 
 def plain_cross_entropy(
-    hidden: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None = None
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    smoothing: float,
+    bias: Tensor | None = None,
+    *,
+    ignore: int | None = None,
 ) -> TokenLoss:
     """The same, the obvious way."""
     logits = F.linear(hidden, weight, bias).float()
-    loss = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
-    return TokenLoss(loss, F.cross_entropy(logits, targets, reduction="sum").detach())
+    unused = -100 if ignore is None else ignore
+    loss = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum", ignore_index=unused)
+    return TokenLoss(loss, F.cross_entropy(logits, targets, reduction="sum", ignore_index=unused).detach())
 
 
 class _ProjectedCrossEntropy(torch.autograd.Function):
@@ -74,10 +96,11 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         bias: Tensor | None,
         targets: Tensor,
         smoothing: float,
+        ignore: int | None,
         learning: bool,
     ) -> tuple[Tensor, Tensor]:
         kind = hidden.device.type
-        precision = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+        precision = _precision(hidden)
         needs_gradient = learning and any(ctx.needs_input_grad[:3])
         vocabulary = weight.size(0)
         weight_grad = torch.zeros_like(weight) if needs_gradient and ctx.needs_input_grad[1] else None
@@ -94,6 +117,9 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             for start in range(0, len(targets), rows):
                 part = slice(start, start + rows)
                 states, target = hidden[part].to(precision), targets[part, None]
+                real = None if ignore is None else target != ignore
+                if real is not None:
+                    target = target.where(real, 0)
                 logits = (states @ weight.T).float()  # [rows, V]
                 if bias is not None:
                     logits += bias
@@ -101,13 +127,17 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
                 log_p = logits.log_softmax(-1)
                 target_log_p = log_p.gather(1, target)
                 normaliser = target_logit - target_log_p
-                smooth = (normaliser - (states.float() @ mean_weight)[:, None] - mean_bias).sum()
+                smooth = normaliser - (states.float() @ mean_weight)[:, None] - mean_bias
+                if real is not None:
+                    target_log_p, smooth = target_log_p.where(real, 0), smooth.where(real, 0)
                 chunk_nll = -target_log_p.sum()
                 nll += chunk_nll
-                loss += (1 - smoothing) * chunk_nll + smoothing * smooth
+                loss += (1 - smoothing) * chunk_nll + smoothing * smooth.sum()
                 if hidden_grad is not None:
                     grad = log_p.exp_().sub_(smoothing / vocabulary)
                     grad.scatter_add_(1, target, torch.full_like(target_logit, smoothing - 1))
+                    if real is not None:
+                        grad.masked_fill_(~real, 0)
                     if bias_grad is not None:
                         bias_grad += grad.sum(0)
                     grad = grad.to(precision)
@@ -125,8 +155,97 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        hidden_grad, weight_grad, bias_grad = ctx.saved_tensors
-        scale = gradients[0]
-        bias_grad = None if bias_grad is None else bias_grad * scale
-        weight_grad = None if weight_grad is None else weight_grad * scale
-        return hidden_grad * scale, weight_grad, bias_grad, None, None, None
+        return _scaled(ctx, gradients[0])
+
+
+class _KernelCrossEntropy(torch.autograd.Function):
+    """The same, with a kernel that turns a chunk of logits into their gradient where they lie."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        smoothing: float,
+        ignore: int | None,
+        learning: bool,
+    ) -> tuple[Tensor, Tensor]:
+        from headwise.nn.kernels.cross_entropy import cross_entropy_
+
+        kind = hidden.device.type
+        precision = _precision(hidden)
+        needs_gradient = learning and any(ctx.needs_input_grad[:3])
+        vocabulary = weight.size(0)
+        hidden_grad = torch.empty_like(hidden) if needs_gradient else None
+        weight_grad = torch.empty_like(weight) if needs_gradient and ctx.needs_input_grad[1] else None
+        if weight_grad is not None and len(targets) == 0:
+            weight_grad.zero_()
+        bias_grad = torch.zeros_like(bias) if needs_gradient and bias is not None else None
+        loss = hidden.new_zeros((), dtype=torch.float32)
+        nll = loss.clone()
+        rows = _chunk(len(targets), vocabulary * precision.itemsize)
+        # Rows begin at multiples of 128 bytes: matrix products and the kernel read them in large words.
+        held = torch.empty(rows, -(-vocabulary // 64) * 64, dtype=precision, device=hidden.device)
+
+        with torch.autocast(kind, enabled=False):
+            cast = weight.to(precision)
+            for start in range(0, len(targets), rows):
+                part = slice(start, start + rows)
+                states = hidden[part].to(precision)
+                whole_rows = held[: len(states)]
+                logits = whole_rows[:, :vocabulary]
+                torch.mm(states, cast.T, out=logits)
+                row_loss, row_nll = cross_entropy_(
+                    whole_rows, vocabulary, bias, targets[part], smoothing, ignore, needs_gradient
+                )
+                loss += row_loss.sum()
+                nll += row_nll.sum()
+                if hidden_grad is None:
+                    continue
+                hidden_grad[part] = logits @ cast
+                if bias_grad is not None:
+                    bias_grad += logits.sum(0, dtype=torch.float32)
+                if weight_grad is not None:
+                    _accumulate(weight_grad, logits.T, states, first=start == 0)
+        if hidden_grad is not None:
+            ctx.save_for_backward(hidden_grad, weight_grad, bias_grad)
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        return _scaled(ctx, gradients[0])
+
+
+def _precision(hidden: Tensor) -> torch.dtype:
+    """In which the matrix products are made."""
+    kind = hidden.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+
+
+def _chunk(rows: int, row_bytes: int) -> int:
+    """Rows at a time: all chunks about alike, and of whole tiles of a matrix product."""
+    most = max(1, KERNEL_CHUNK_BYTES // row_bytes)
+    chunks = max(1, -(-rows // most))
+    even = -(-rows // chunks)
+    return max(1, min(rows, -(-even // 128) * 128))
+
+
+def _accumulate(total: Tensor, left: Tensor, right: Tensor, *, first: bool) -> None:
+    """total += left @ right, or = where it is the first; float32 is never rounded to bfloat16 on the way."""
+    if total.dtype == right.dtype:
+        torch.addmm(total, left, right, beta=0 if first else 1, out=total)
+    elif not total.is_cuda:
+        total.copy_(left @ right if first else total + left @ right)
+    elif first:
+        torch.mm(left, right, out_dtype=total.dtype, out=total)
+    else:
+        total += torch.mm(left, right, out_dtype=total.dtype)
+
+
+def _scaled(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
+    """The gradients that the forward pass left, times what comes from above."""
+    kept = [None if gradient is None else gradient * scale for gradient in ctx.saved_tensors]
+    return *kept, None, None, None, None

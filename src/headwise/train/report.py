@@ -5,15 +5,17 @@ import json
 import math
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from headwise.atomic import write_text
-from headwise.errors import ConfigError
+from headwise.atomic import FULL, write_text
+from headwise.errors import CheckpointError, ConfigError
 from headwise.metrics import shown
+from headwise.train.energy import EnergyMeter
 
 LOG = "log.jsonl"
 
@@ -37,8 +39,13 @@ class RunReporter:
         self._bar: Progress | None = None
         self._task: Any = None
         self._board = _tensorboard(run) if tensorboard else None
+        self._meter = EnergyMeter()
+        self._used = 0.0
+        """Watt-hours of earlier starts."""
         self._last = (time.perf_counter(), 0.0)
         self._figures = ""
+        self._unwritten = ""
+        """Lines of the log for which there was no room on the disk."""
 
     def __enter__(self) -> "RunReporter":
         if self._stream.isatty():
@@ -56,8 +63,11 @@ class RunReporter:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._unwritten:
+            self._write_lines()
         if self._bar is not None:
-            self._bar.stop()
+            with _whether_or_not_it_is_read():
+                self._bar.stop()
         if self._board is not None:
             self._board.close()
 
@@ -65,6 +75,7 @@ class RunReporter:
         """Forget what the log says of later steps, which will be taken again."""
         kept = [record for record in read_log(self._log.parent) if record["step"] <= step]
         write_text(self._log, "".join(json.dumps(record) + "\n" for record in kept))
+        self._used = next((used for record in reversed(kept) if (used := record.get("watt_hours"))), 0.0)
         self._last = (time.perf_counter(), tokens)
         if self._bar is not None:
             self._bar.update(self._task, completed=step)
@@ -73,11 +84,14 @@ class RunReporter:
         """Move the bar: a step of a large model takes seconds, and lines of the log are many steps apart."""
         if self._bar is not None:
             figures = self._figures or f"loss {nll:.3f}"
-            self._bar.update(self._task, completed=step, figures=figures)
+            with _whether_or_not_it_is_read():
+                self._bar.update(self._task, completed=step, figures=figures)
 
     def trained(self, record: dict[str, float]) -> None:
         speed = self._speed(record)
-        self._write({"kind": "train", **record, "tokens_per_second": speed})
+        used = self._meter.watt_hours()
+        energy = {} if used is None else {"watt_hours": self._used + used}
+        self._write({"kind": "train", **record, "tokens_per_second": speed, **energy})
         figures = f"loss {record['nll']:.3f}  lr {record['learning_rate']:.2e}  {speed:,.0f} {self._unit}/s"
         if self._bar is not None:
             self._figures = figures
@@ -94,7 +108,8 @@ class RunReporter:
 
     def note(self, text: str) -> None:
         if self._bar is not None:
-            self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)
+            with _whether_or_not_it_is_read():
+                self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)
         else:
             self._line(text)
 
@@ -105,16 +120,30 @@ class RunReporter:
         return (tokens - before) / max(now - then, 1e-9)
 
     def _line(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        with _whether_or_not_it_is_read():
+            print(text, file=self._stream, flush=True)
 
     def _write(self, record: dict[str, Any]) -> None:
         finite = {name: value if _sayable(value) else None for name, value in record.items()}
-        with self._log.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(finite, allow_nan=False) + "\n")
+        self._unwritten += json.dumps(finite, allow_nan=False) + "\n"
+        self._write_lines()
         if self._board is not None:
             for name, value in record.items():
                 if isinstance(value, float):
                     self._board.add_scalar(f"{record['kind']}/{name}", value, int(record["step"]))
+
+    def _write_lines(self) -> None:
+        try:
+            with self._log.open("a", encoding="utf-8") as file:
+                file.write(self._unwritten)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise CheckpointError(f"could not write {self._log}: {error.strerror or error}") from error
+            # Not worth a run: the next checkpoint waits for room, and the lines come with it. Some of them may have
+            # been written, the last one in half: reading passes over a half line and over a step told twice.
+            self._unwritten = "\n" + self._unwritten.lstrip()
+        else:
+            self._unwritten = ""
 
 
 def read_log(run: Path) -> list[dict[str, Any]]:
@@ -122,11 +151,20 @@ def read_log(run: Path) -> list[dict[str, Any]]:
     path = run / LOG
     if not path.exists():
         return []
-    records = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    records: dict[tuple[str, int], dict[str, Any]] = {}
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with contextlib.suppress(json.JSONDecodeError):  # a run that was killed may leave half a line
-            records.append(json.loads(line))
-    return records
+            record = json.loads(line)
+            if isinstance(record, dict) and isinstance(record.get("step"), int) and isinstance(record.get("kind"), str):
+                records[record["kind"], record["step"]] = record
+    return list(records.values())
+
+
+@contextlib.contextmanager
+def _whether_or_not_it_is_read() -> Iterator[None]:
+    """A run does not end because its terminal was closed, or the program that read its output has ended."""
+    with contextlib.suppress(OSError, ValueError):  # ValueError: the stream was closed
+        yield
 
 
 def _sayable(value: Any) -> bool:

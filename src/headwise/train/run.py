@@ -10,22 +10,26 @@ from typing import cast
 
 import torch
 
-from headwise.atomic import write_json, write_text
+from headwise.atomic import remove_unfinished, write_json, write_text
 from headwise.config import Recipe, from_tables, modern_model, to_tables
 from headwise.data.fingerprint import CACHE
 from headwise.devices import autocast_dtype, best_device
 from headwise.errors import CheckpointError, ConfigError, HeadwiseError
 from headwise.models.build import build
-from headwise.models.folder import WEIGHTS, checkpoints, load_weights, save_description, step_folder
+from headwise.models.folder import CHECKPOINTS, WEIGHTS, checkpoints, load_weights, save_description, step_folder
 from headwise.models.weights import set_weights, weights_of
 from headwise.nn.lora import merge_lora
-from headwise.storage import read_json, save_tensors
+from headwise.storage import read_table, save_tensors, write_table
+from headwise.text.kinds import load_tokenizer
 from headwise.train.averages import mean_weights
 from headwise.train.checkpoint import Progress
+from headwise.train.cost import training_cost
 from headwise.train.curves import draw_curves
+from headwise.train.distributed import Group, joined
 from headwise.train.interrupt import StopRequest
-from headwise.train.job import Job, JobModule, Say, Scored
+from headwise.train.job import DATA_KEY, Job, JobModule, Say, Scored, read_key
 from headwise.train.loop import fit
+from headwise.train.memory import chosen, settled
 from headwise.train.optimiser import OPTIMISERS
 from headwise.train.report import RunReporter
 from headwise.train.schedules import learning_rate
@@ -33,8 +37,7 @@ from headwise.train.tune import check_tuning, tune
 
 RECIPE = "recipe.json"
 SCORES = "scores.json"
-DATA_KEY = "data.json"
-"""Names the prepared data that the run began with."""
+COST = "cost.json"
 
 BOUND = ("task", "seed", "init", "model", "text", "data", "language", "classify", "images", "tune")
 """Parts of a recipe that a run cannot change once it has begun."""
@@ -57,39 +60,83 @@ class Outcome:
     progress: Progress
     scores: Mapping[str, Scored]
     interrupted: bool
+    signal: int = 0
+    """The one that interrupted it."""
     how_to_ask: str = ""
     """What `headwise translate` needs beside the model: ` --to de` if there are several target languages."""
+    first: bool = True
+    """Whether this process is the one of its group that talks; the scores of the others are empty."""
 
 
 def train(recipe: Recipe, say: Say = print) -> Outcome:
-    """Prepare the data, train, and leave a model folder at `recipe.out`; goes on where an earlier run ended."""
-    check(recipe)
-    run = Path(recipe.out)
-    new = not run.exists()
+    """Prepare the data, train, and leave a model folder at `recipe.out`; goes on where an earlier run ended.
+
+    Under torchrun, all processes call it with the same recipe. The first of them writes and talks.
+    """
+    with joined(recipe.train.device) as (group, device):
+        own_say = say if group.first else _silent
+        group.from_first(lambda: check(recipe))
+        run = Path(recipe.out)
+        recipe = group.from_first(lambda: settled(recipe, run / RECIPE))
+        new = not run.exists()
+        try:
+            with contextlib.ExitStack() as stack:
+                group.first_alone(lambda: stack.enter_context(claimed(run, recipe, own_say)))
+                group.together(lambda: check_shared(run))
+                return train_in(run, recipe, device, group, own_say)
+        except HeadwiseError:
+            if new and group.first:
+                remove_if_empty(run)
+            raise
+
+
+def _silent(text: str) -> None:
+    """The first process says it."""
+
+
+@contextlib.contextmanager
+def claimed(run: Path, recipe: Recipe, say: Say) -> Iterator[None]:
+    """The output folder, this run's alone."""
     make_folder(run)
     claim(run, recipe, say)
-    try:
-        with alone(run):
-            return train_in(run, recipe, say)
-    except HeadwiseError:
-        if new:
-            remove_if_empty(run)
-        raise
+    with alone(run):
+        for folder in (run, run / "data", run / CHECKPOINTS):  # what a run that was killed was writing
+            remove_unfinished(folder)
+        yield
 
 
-def train_in(run: Path, recipe: Recipe, say: Say) -> Outcome:
-    """The run itself, in a folder that is this process's alone."""
-    device = best_device(recipe.train.device)
-    job = job_module(recipe.task).open_job(recipe, run, device, say)
-    tune(job.loaded.model, recipe)
-    check_same_data(run, job.data_key)
-    check_selection(recipe, job)
-    save_description(run, job.loaded.description)
-    write_json(run / RECIPE, to_tables(recipe))
-    say(f"{job.describe()}, on {device.type}")
+def check_shared(run: Path) -> None:
+    if not run.is_dir():
+        raise ConfigError(f"{run}: is not there on every machine: --out must be on a disk that all of them share")
 
-    reporter = RunReporter(run, recipe.train.steps, tensorboard=recipe.train.tensorboard, unit=job.unit)
-    with StopRequest() as stop, reporter:
+
+def train_in(run: Path, recipe: Recipe, device: torch.device, group: Group, say: Say) -> Outcome:
+    """The run itself, in a folder that is this run's alone."""
+
+    def opened(recipe: Recipe) -> Job:
+        job = group.in_turn(lambda: job_module(recipe.task).open_job(recipe, run, device, say))
+        tune(job.loaded.model, recipe)
+        return job
+
+    recipe = chosen(recipe, opened, device, say, lambda found: min(group.gathered(found)))
+    job = opened(recipe)
+    if len(set(group.gathered(job.data_key))) > 1:
+        raise ConfigError("the processes have different data: all machines must have the same files")
+
+    def describe() -> None:
+        check_same_data(run, job.data_key)
+        check_same_tokenizer(run, job)
+        check_selection(recipe, job)
+        save_description(run, job.loaded.description)
+        write_table(run / RECIPE, to_tables(recipe))
+        several = f", {group.size} processes" if group.size > 1 else ""
+        say(f"{job.describe()}, on {device.type}{several}")
+
+    group.from_first(describe)
+    reporter: Quiet | RunReporter = Quiet()
+    if group.first:
+        reporter = RunReporter(run, recipe.train.steps, tensorboard=recipe.train.tensorboard, unit=job.unit)
+    with StopRequest(once=not group.joined) as stop, reporter:
         progress = fit(
             job.loaded.model,
             job.objective,
@@ -100,13 +147,29 @@ def train_in(run: Path, recipe: Recipe, say: Say) -> Outcome:
             reporter=reporter,
             stop=stop,
             autocast=autocast_dtype(recipe.train.precision, device),
+            group=group,
         )
-        interrupted = bool(stop) and progress.step < recipe.train.steps and not progress.finished
-    draw_curves(run)
+        number = max(group.gathered(stop.number))
+        interrupted = group.any(bool(stop)) and progress.step < recipe.train.steps and not progress.finished
+    group.first_alone(lambda: draw_curves(run))
     if interrupted:
-        return Outcome(run, progress, {}, True)
-    scores = finish(run, recipe, job, progress, say)
-    return Outcome(run, progress, scores, False, job.loaded.task.how_to_ask)
+        return Outcome(run, progress, {}, True, number, first=group.first)
+    scores = group.first_alone(lambda: finish(run, recipe, job, progress, say)) or {}
+    return Outcome(run, progress, scores, False, how_to_ask=job.loaded.task.how_to_ask, first=group.first)
+
+
+class Quiet:
+    """What a process reports that is not the first: nothing."""
+
+    def __enter__(self) -> "Quiet":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+    def started(self, step: int, tokens: int) -> None: ...
+    def stepped(self, step: int, nll: float) -> None: ...
+    def trained(self, record: dict[str, float]) -> None: ...
+    def validated(self, record: dict[str, float], best: bool) -> None: ...
+    def note(self, text: str) -> None: ...
 
 
 def job_module(task: str) -> JobModule:
@@ -121,7 +184,6 @@ def check(recipe: Recipe) -> None:
         raise ConfigError("no output folder: give --out DIR")
     for key in (
         "steps",
-        "batch_tokens",
         "accumulate",
         "validate_every",
         "checkpoint_every",
@@ -132,7 +194,17 @@ def check(recipe: Recipe) -> None:
     ):
         if getattr(recipe.train, key) < 1:
             raise ConfigError(f"train.{key} must be at least 1")
-    for key in ("learning_rate", "warmup", "decay", "epsilon", "weight_decay", "clip", "validate_pairs", "patience"):
+    for key in (
+        "batch_tokens",
+        "learning_rate",
+        "warmup",
+        "decay",
+        "epsilon",
+        "weight_decay",
+        "clip",
+        "validate_pairs",
+        "patience",
+    ):
         if not getattr(recipe.train, key) >= 0:
             raise ConfigError(f"train.{key} must not be negative")
     for key in ("beta1", "beta2", "label_smoothing", "ema"):
@@ -140,6 +212,11 @@ def check(recipe: Recipe) -> None:
             raise ConfigError(f"train.{key} must be at least 0 and below 1")
     if recipe.train.optimiser not in OPTIMISERS:
         raise ConfigError(f"unknown train.optimiser {recipe.train.optimiser!r}; there are: {', '.join(OPTIMISERS)}")
+    if recipe.train.parallel == "shard" and recipe.train.optimiser == "muon":
+        raise ConfigError(
+            'train.optimiser = "muon" turns whole matrices, of which each process would have a part: choose '
+            'train.parallel = "replicate", or adam'
+        )
     best_device(recipe.train.device)
     if not 0 <= recipe.seed < 2**63:
         raise ConfigError("seed must be at least 0 and below 2^63")
@@ -182,10 +259,13 @@ def remove_if_empty(run: Path) -> None:
 def claim(run: Path, recipe: Recipe, say: Say) -> None:
     """An output folder belongs to one recipe: going on with another would silently mix two models."""
     if not (run / RECIPE).exists():
-        if (run / WEIGHTS).exists():
+        if (run / WEIGHTS).exists() and not checkpoints(run):
             raise ConfigError(f"{run} holds a model that was not trained here: choose another --out")
         return
-    stored = read_json(run / RECIPE)
+    try:
+        stored = read_table(run / RECIPE)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; remove it to go on with the recipe that is given") from None
     try:
         before = to_tables(from_tables(Recipe, {**stored, "model": modern_model(stored["model"])}))
     except (ConfigError, TypeError, KeyError, AttributeError) as error:
@@ -216,12 +296,28 @@ def _differences(before: object, now: object, where: str) -> list[str]:
 def check_same_data(run: Path, key: str) -> None:
     """With other data the place in it means nothing, and with another tokenizer the weights do not."""
     path = run / DATA_KEY
-    if path.exists() and read_json(path) != key:
+    if path.exists() and read_key(path) != key:
         raise ConfigError(
             f"{run} was begun with other data: its files have changed; choose another --out, "
             "or put the files back to go on"
         )
-    write_json(path, key)
+    write_table(path, {"key": key})
+
+
+def check_same_tokenizer(run: Path, job: Job) -> None:
+    """Prepared data that was lost is made again, and another library may train another tokenizer on the same text."""
+    tokenizer = job.loaded.tokenizer
+    if tokenizer is None or not checkpoints(run):
+        return
+    try:
+        before = load_tokenizer(run)
+    except CheckpointError:  # damaged: it is written again
+        return
+    if before != tokenizer:
+        raise ConfigError(
+            f"{run} was begun with another tokenizer than the one that was trained now: put the prepared data back "
+            "(data.cache), or choose another --out"
+        )
 
 
 @contextlib.contextmanager
@@ -258,6 +354,9 @@ def finish(run: Path, recipe: Recipe, job: Job, progress: Progress, say: Say) ->
     save_tensors(run / WEIGHTS, weights_of(model))
     model.eval()
     scores = job.finish(say)
-    write_text(run / "README.md", job.card(progress, scores, source))
+    cost = training_cost(run, job, progress)
+    say(str(cost))
+    write_json(run / COST, cost.as_dict())
+    write_text(run / "README.md", job.card(progress, scores, source) + cost.section)
     write_json(run / SCORES, {name: score.as_dict() for name, score in scores.items()})
     return scores

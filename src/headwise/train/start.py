@@ -10,7 +10,7 @@ from torch import nn
 from headwise.config import ModelConfig, Recipe, from_tables, to_tables
 from headwise.errors import ConfigError
 from headwise.models.build import build
-from headwise.models.folder import LoadedModel, Task, load, read_model
+from headwise.models.folder import LoadedModel, Task, load, read_model, read_tokenizer
 from headwise.models.weights import Weights, set_weights, weights_of
 from headwise.presets import PRESETS, preset_config, resolve
 from headwise.text.tokenizer import Tokenizer
@@ -83,6 +83,15 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
         weights = transferred(weights, weights_of(model), recipe.init)
     set_weights(model, weights, recipe.init)
     return dataclasses.replace(loaded, model=model.to(device), config=recipe.model)
+
+
+def given_tokenizer(start: LoadedModel | None, recipe: Recipe) -> Tokenizer | None:
+    """The starting point's tokenizer, or that of `text.folder`; None: one is to be trained."""
+    if start is None:
+        return read_tokenizer(Path(recipe.text.folder)) if recipe.text.folder else None
+    if recipe.text.folder:
+        raise ConfigError(f"text.folder = {recipe.text.folder!r}, but the model in {recipe.init} has its own tokenizer")
+    return start.tokenizer
 
 
 def first_model(

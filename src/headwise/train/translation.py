@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from headwise.config import Recipe
 from headwise.data.batches import Batch, BatchStream, ordered_batches
 from headwise.data.formats import corpus_languages, read_corpus
+from headwise.data.packing import PackedBatch, PackedStream
 from headwise.data.prepare import directions, prepare, tag_languages
 from headwise.data.prepared import Prepared, ValidSet
 from headwise.decode.translator import TranslateOptions, Translator
@@ -19,13 +20,17 @@ from headwise.evaluate import Scores, compare, evaluate
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.folder import LoadedModel, Task
 from headwise.models.weights import parameter_count
+from headwise.nn.kernels import INSTALLED
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.train.card import translation_card
 from headwise.train.checkpoint import Progress
-from headwise.train.job import Say, Scored
+from headwise.train.job import DATA_KEY, Say, Scored, read_key
 from headwise.train.loop import Objective, Validate
 from headwise.train.loss import TokenLoss, prediction_loss
-from headwise.train.start import first_model, presets_of, starting_point
+from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
+
+PACKED = "-packed"
+"""In the key of the data of a run whose batches are packed: its place in them means nothing in others."""
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
@@ -52,7 +57,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         Path(recipe.data.cache) if recipe.data.cache else run / "data",
         recipe.seed,
         say,
-        start.tokenizer if start else None,
+        given_tokenizer(start, recipe),
         train_tokenizer=train_tokenizer,
         load_tokenizer=load_tokenizer,
     )
@@ -63,11 +68,12 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
             raise ConfigError(f"the model in {recipe.init} has no language tags: train it in one direction only")
         say_new_directions(task, start.task, recipe.init, say)
     loaded = first_model(start, recipe, prepared.tokenizer, task, device)
+    packed = packs(recipe, run, loaded.model, device)
     return TranslationJob(
         recipe,
         prepared,
         loaded,
-        batch_stream(recipe, prepared),
+        batch_stream(recipe, prepared, packed),
         teacher_forcing(recipe.train.label_smoothing),
         validator(
             loaded,
@@ -111,15 +117,18 @@ class TranslationJob:
 
     @property
     def data_key(self) -> str:
-        return self.prepared.folder.name
+        return self.prepared.folder.name + (PACKED if isinstance(self.stream, PackedStream) else "")
 
     def describe(self) -> str:
         pairs = sum(len(train.corpus) for train in self.prepared.train)
         parameters = parameter_count(self.loaded.model) / 1e6
-        return f"{parameters:.1f} million parameters, {self.prepared.tokenizer.size:,} tokens, {pairs:,} training pairs"
+        packed = ", packed" if isinstance(self.stream, PackedStream) else ""
+        size = self.prepared.tokenizer.size
+        return f"{parameters:.1f} million parameters, {size:,} tokens, {pairs:,} training pairs{packed}"
 
     def finish(self, say: Say) -> dict[str, Scores]:
-        return test(self.recipe, self.prepared, self.loaded, say)
+        with torch.compiler.set_stance("force_eager"):
+            return test(self.recipe, self.prepared, self.loaded, say)
 
     def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
         return translation_card(self.recipe, self.prepared, self.loaded, progress, scores, source)
@@ -135,13 +144,34 @@ def task_of(recipe: Recipe, prepared: Prepared) -> Task:
     )
 
 
-def batch_stream(recipe: Recipe, prepared: Prepared) -> BatchStream:
+def packs(recipe: Recipe, run: Path, model: nn.Module, device: torch.device) -> bool:
+    """Whether batches are packed: as the run was begun, else as the recipe says, else where a kernel makes it pay."""
+    wanted, stored = recipe.train.packed, run / DATA_KEY
+    assert isinstance(model, EncoderDecoder)
+    possible = model.can_be_packed(recipe.data.max_tokens)
+    if wanted == "always" and not possible:
+        raise ConfigError(
+            "this model's attention cannot be packed (an LSTM, relative positions, or a window shorter than "
+            "data.max_tokens): leave train.packed out"
+        )
+    if stored.exists():
+        before = read_key(stored).endswith(PACKED)
+        if wanted != "auto" and before != (wanted == "always"):
+            raise ConfigError(
+                f"{run} was begun with{'' if before else 'out'} packed batches: leave train.packed as it was, or "
+                "choose another --out"
+            )
+        return before
+    return wanted == "always" or (wanted == "auto" and possible and device.type == "cuda" and INSTALLED)
+
+
+def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> BatchStream:
     text, tokenizer = recipe.text, prepared.tokenizer
 
     def sampler(ids: list[int], rng: np.random.Generator) -> list[int]:
         return tokenizer.sample(ids, text.sampling, text.candidates, rng)
 
-    return BatchStream(
+    return (PackedStream if packed else BatchStream)(
         prepared.train,
         tokenizer,
         recipe.train.batch_tokens,
@@ -150,12 +180,16 @@ def batch_stream(recipe: Recipe, prepared: Prepared) -> BatchStream:
     )
 
 
-def teacher_forcing(smoothing: float) -> Callable[[nn.Module, Batch], TokenLoss]:
+def teacher_forcing(smoothing: float) -> Callable[[nn.Module, Batch | PackedBatch], TokenLoss]:
     """The objective: the whole target in one pass under the causal mask, each token predicted from those
     of the reference before it."""
 
-    def objective(model: nn.Module, batch: Batch) -> TokenLoss:
+    def objective(model: nn.Module, batch: Batch | PackedBatch) -> TokenLoss:
         assert isinstance(model, EncoderDecoder)
+        if isinstance(batch, PackedBatch):
+            encoded = model.encode(batch.source, packing=batch.source_packing)
+            states = model.decode(batch.shown, encoded, packing=batch.target_packing).hidden.squeeze(0)
+            return prediction_loss(states, model.output_projection, batch.wanted, smoothing, ignore=model.pad)
         shown, wanted = batch.target[:, :-1], batch.target[:, 1:]
         hidden: Tensor = model.decode(shown, model.encode(batch.source)).hidden
         real = wanted != model.pad
@@ -191,10 +225,11 @@ def validator(
         return compare([result.text for result in results], targets).bleu
 
     def validate(model: nn.Module) -> dict[str, float]:
-        metrics = {"loss": [loss_of(model, valid) for valid in sets]}
-        if bleu:
-            translator = Translator(loaded, str(device))
-            metrics["bleu"] = [bleu_of(translator, valid) for valid in sets]
+        with torch.compiler.set_stance("force_eager"):  # of many shapes: compiled, each would be so anew
+            metrics = {"loss": [loss_of(model, valid) for valid in sets]}
+            if bleu:
+                translator = Translator(loaded, str(device))
+                metrics["bleu"] = [bleu_of(translator, valid) for valid in sets]
         means = {name: sum(values) / len(values) for name, values in metrics.items()}
         if len(sets) > 1:
             for i, valid in enumerate(sets):

@@ -1,0 +1,86 @@
+"""headwise back-translate"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from headwise.cli.options import Countdown, add_command, add_languages, add_sampling, positive, sampling
+from headwise.cli.train import say
+from headwise.errors import ConfigError
+
+
+def add_back_translate(commands: Any) -> None:
+    command = add_command(
+        commands,
+        "back-translate",
+        run_back_translate,
+        "Make sentence pairs of text in the target language: a model translates it back into the source language. "
+        "What was stopped or killed goes on with the same command.",
+        """
+headwise back-translate de-en --text news.de.xz --out synthetic.tsv
+headwise back-translate de-en --text news.de.xz --out synthetic.tsv --beam 4 --max-lines 100000
+headwise back-translate many --from de --to en --text news.de --out synthetic.tsv --tag "<BT>"
+headwise train --pairs memory.tmx synthetic.tsv --from en --to de --out en-de
+
+MODEL translates from the target language to the source language: German to English, for an English-German model.
+Sources are drawn at random unless --beam is given: that teaches more, if the model is good; if it had some 100,000
+pairs or fewer to learn from, take --beam 4. The pairs are cleaned as in training.
+""",
+    )
+    command.add_argument("model", metavar="MODEL", help="model folder, ours or Hugging Face's, target to source")
+    command.add_argument("--text", nargs="+", metavar="F", help="text of the target language, also .gz .xz .bz2 .zst")
+    command.add_argument("--out", required=True, metavar="FILE.tsv", help="pairs: synthetic source, real target")
+    command.add_argument("--max-lines", type=positive, default=0, metavar="N", help="only the first N lines")
+    command.add_argument("--tag", default="", metavar="TEXT", help="begin every synthetic source with this")
+    add_languages(command)
+    command.add_argument("--beam", type=positive, metavar="N", help="search with this width; 1 is greedy")
+    add_sampling(command)
+    command.add_argument(
+        "--batch-tokens", type=positive, default=0, metavar="N", help="tokens times beam searched together"
+    )
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: auto)")
+
+
+def run_back_translate(args: argparse.Namespace) -> int:
+    from headwise.decode.back_translation import Synthetic, back_translate
+    from headwise.decode.sampling import SamplingOptions
+    from headwise.decode.translator import TranslateOptions, Translator
+    from headwise.train.interrupt import StopRequest
+
+    args.nbest = 1
+    drawing = sampling(args)
+    if args.beam and drawing is not None:
+        raise ConfigError("--beam searches and --sample draws: give one of them")
+    out = Path(args.out)
+    if out.suffix.lower() not in (".tsv", ".tab"):
+        raise ConfigError(f"--out {out}: the pairs are written as .tsv")
+    if not out.parent.is_dir():
+        raise ConfigError(f"--out {out}: there is no folder {out.parent}")
+    if not args.text:
+        raise ConfigError("nothing to translate: give --text F")
+    if "-" in args.text:
+        raise ConfigError("--text needs files: standard input cannot be read again after a kill")
+    synthetic = Synthetic(
+        [Path(path) for path in args.text],
+        (args.source_language, args.target_language),
+        TranslateOptions(
+            beam=args.beam or 1,
+            sampling=None if args.beam else drawing or SamplingOptions(),
+            seed=args.seed,
+            alignments=False,
+            batch_tokens=args.batch_tokens,
+        ),
+        tag=" ".join(args.tag.split()),
+        max_lines=args.max_lines,
+    )
+    total = sum(1 for _ in synthetic.lines())  # read to the end first: a damaged file should cost nothing
+    engine = Translator(args.model, args.device)
+    engine.direction(*synthetic.languages)
+    with StopRequest() as stop, Countdown(total, "lines") as countdown:
+        report = back_translate(engine, synthetic, out, say=say, progress=countdown.show, stop=lambda: bool(stop))
+    if report is None:
+        say("stopped, all saved; the same command goes on from there")
+        return 130
+    say(str(report))
+    say(f"wrote {report.kept:,} pairs to {out}; headwise train --pairs {out} ... takes them")
+    return 0

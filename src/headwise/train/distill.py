@@ -1,0 +1,144 @@
+"""Sequence-level distillation: a small model learns from a large one's translations (Kim and Rush, 2016).
+
+What a teacher writes is easier to learn than what people wrote - the same thing is always said in the same way - so
+that a student comes closer to it than training on the references would bring it. Three parts: choose the sources,
+let the teacher translate them (resumable), and train as always; then compare the two.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from headwise.atomic import write_json, write_text
+from headwise.config import DataConfig, Recipe, to_tables
+from headwise.data.files import numbered_lines
+from headwise.data.fingerprint import fingerprint
+from headwise.data.formats import corpus_languages, corpus_paths
+from headwise.decode import bulk
+from headwise.decode.back_translation import usable
+from headwise.decode.translator import TranslateOptions, Translator
+from headwise.errors import ConfigError
+from headwise.train.comparison import SPEED_TEST, Comparison, compare_models, spoken
+from headwise.train.distill_sources import Chosen, choose_sources
+from headwise.train.job import Say
+from headwise.train.run import Outcome, train
+from headwise.train.run import check as check_run
+from headwise.train.start import recipe_from
+
+FOLDER = "distilled"
+"""In the output folder: the sources, and what the teacher made of them."""
+RESULT = "distillation.json"
+
+
+def distill(
+    teacher: Translator,
+    name: str,
+    tables: dict[str, Any],
+    *,
+    options: TranslateOptions,
+    keep_references: bool,
+    say: Say,
+    progress: Callable[[int, int], None] | None = None,
+    stop: Callable[[], bool] = bool,
+) -> tuple[Outcome, "Comparison"] | None:
+    """Train the student of the recipe's `tables` on the translations of the teacher, whose folder is `name`.
+
+    The training corpora may also be plain `text` of the source language. None if it was stopped before the
+    training began; the outcome may be that of a training that was stopped. The same call goes on from there.
+    """
+    recipe = recipe_from({**tables, "task": "translation"})
+    check_run(recipe)
+    check(recipe, teacher)
+    folder = Path(recipe.out).absolute() / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = choose_sources(recipe, folder, keep_references, say)
+    say(chosen.report)
+    translations = translate_sources(teacher, recipe.data, chosen, options, progress or (lambda done, all: None), stop)
+    if translations is None:
+        return None
+    student = recipe_from({**tables, "task": "translation", "data": student_data(recipe.data, chosen, translations)})
+    if not student.data.valid:
+        say("note: there are no references: validation is on held-out translations of the teacher")
+    outcome = train(student, say)
+    if outcome.interrupted:
+        return outcome, Comparison({}, (), 0)
+    made = Translator(outcome.folder, recipe.train.device)
+    first = next(number for number, lines in enumerate(chosen.sources) if lines)
+    some = [text for _, text in itertools.islice(numbered_lines(chosen.source_path(first)), SPEED_TEST)]
+    comparison = compare_models(teacher, made, student, some, corpus_languages(recipe.data.train[first], recipe.data))
+    write_json(outcome.folder / RESULT, {"teacher": name, **comparison.as_dict()})
+    card = outcome.folder / "README.md"
+    section = f"## Distilled\n\nFrom the translations (beam {options.beam}) of {name}:\n\n```\n{comparison}\n```\n"
+    write_text(card, f"{card.read_text(encoding='utf-8')}\n{section}")
+    return outcome, comparison
+
+
+def check(recipe: Recipe, teacher: Translator) -> None:
+    """Refuse what would only fail later."""
+    if recipe.data.both_directions:
+        raise ConfigError("distill in one direction, or give each its own corpus: both_directions has no teacher back")
+    for corpus in recipe.data.train:
+        teacher.direction(*spoken(teacher, corpus_languages(corpus, recipe.data)))
+        if not corpus.text:
+            corpus_paths(corpus, recipe.data)
+
+
+def translate_sources(
+    teacher: Translator,
+    data: DataConfig,
+    chosen: Chosen,
+    options: TranslateOptions,
+    progress: Callable[[int, int], None],
+    stop: Callable[[], bool],
+) -> list[Path] | None:
+    """Pairs of source and translation, a file for each corpus; what is there already is used. None if stopped."""
+    searched = {key: value for key, value in asdict(options).items() if key != "batch_tokens"}
+    made = {"teacher": bulk.model_digest(teacher), "search": searched}
+    before, everything = 0, sum(chosen.sources)
+    results = []
+    for number, corpus in enumerate(data.train):
+        # Beside the folder of the sources: that one is made again if it is damaged, and this is dear.
+        out = chosen.folder.with_name(f"translations-{chosen.folder.name}-{number}-{fingerprint(made)}.tsv")
+        results.append(out)
+        if not out.exists():
+            complete = bulk.translate_lines(
+                teacher,
+                (text for _, text in numbered_lines(chosen.source_path(number))),
+                out,
+                languages=spoken(teacher, corpus_languages(corpus, data)),
+                options=options,
+                made=made,
+                row=lambda text, found: f"{text}\t{usable(text, found)}",
+                progress=lambda done, before=before: progress(before + done, everything),  # type: ignore[misc]
+                stop=stop,
+            )
+            if not complete:
+                return None
+            bulk.finish(out)
+        before += chosen.sources[number]
+    return results
+
+
+def student_data(data: DataConfig, chosen: Chosen, translations: Sequence[Path]) -> dict[str, Any]:
+    """The data table of the student: translations in the place of the corpora, real pairs to validate on."""
+    train_corpora: list[dict[str, Any]] = []
+    for number, corpus in enumerate(data.train):
+        source, target = corpus_languages(corpus, data)
+        shared = {
+            "source_language": source,
+            "target_language": target,
+            "weight": corpus.weight,
+            "licence": corpus.licence,
+        }
+        train_corpora.append({**shared, "pairs": [str(translations[number])]})
+        if chosen.references[number]:
+            train_corpora.append({**shared, "pairs": [str(chosen.reference_path(number))]})
+    tables = {**to_tables(data), "train": train_corpora}
+    if not data.valid:
+        tables["valid"] = [
+            {"source_language": source, "target_language": target, "pairs": [str(chosen.held_out_path(number))]}
+            for number, (source, target) in enumerate(chosen.held_out)
+        ]
+    return tables
