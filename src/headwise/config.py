@@ -247,6 +247,9 @@ class TrainConfig:
     clip: float = 1.0
     """Largest norm of the whole gradient; 0: no limit."""
     label_smoothing: float = 0.1
+    agreement: float = 0.0
+    """Translation: each batch is seen twice, other units dropped out, and the two predictions are drawn together with
+    this weight (R-Drop; 5 in its paper). It costs twice the time, and pays where data is scarce."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto: bfloat16 autocast on a GPU that has it, float32 elsewhere. bfloat16 pays on recent server CPUs too."""
     device: str = "auto"

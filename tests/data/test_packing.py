@@ -156,3 +156,21 @@ def test_a_start_that_is_also_padding_is_kept(encode: Encode) -> None:
     starts = packed.target_starts[:5].long()
     assert (packed.shown[0, starts] == 0).all()
     assert packed.target_tokens == batch.target_tokens
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_agreement_costs_what_two_passes_differ(encode: Encode, packed: bool) -> None:
+    torch.manual_seed(0)
+    small = {"width": 32, "heads": 4, "hidden": 64, "encoder_layers": 1, "decoder_layers": 1}
+    stream = packed_stream(encode(lengths(40)))
+    members = np.array([index for _, index in epoch(stream)[0].examples])
+    batch = epoch(stream)[0] if packed else stream._rows.batch(members, 0)
+    for dropout in (0.0, 0.3):
+        model = build(replace(preset_config("base"), dropout=dropout, **small), 300, 0).train()  # type: ignore[arg-type]
+        once, agreed = (teacher_forcing(0.1, agreement)(model, batch) for agreement in (0.0, 5.0))
+        if dropout:
+            assert agreed.loss > once.loss * 1.001
+            agreed.loss.backward()
+            assert all(parameter.grad is not None for parameter in model.parameters())
+        else:
+            torch.testing.assert_close(agreed, once)

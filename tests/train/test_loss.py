@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from headwise.nn.embedding import OutputProjection
 from headwise.train import loss as module
-from headwise.train.loss import TokenLoss, plain_cross_entropy, projected_cross_entropy
+from headwise.train.loss import TokenLoss, divergence, plain_cross_entropy, projected_cross_entropy
 
 ROWS, WIDTH, TOKENS = 11, 12, 29
 
@@ -109,3 +110,22 @@ def test_the_likelihood_has_no_gradient() -> None:
     hidden, weight, targets = inputs()
     assert not projected_cross_entropy(hidden, weight, targets, 0.1).nll.requires_grad
     assert not plain_cross_entropy(hidden, weight, targets, 0.1).nll.requires_grad
+
+
+@pytest.mark.parametrize("rows", [1, 4, 1000])
+def test_divergence_is_that_of_the_library(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DIVERGENCE_BYTES", 4 * TOKENS * rows)
+    hidden, weight, _ = inputs()
+    other = torch.randn(ROWS, WIDTH, requires_grad=True)
+    projection = OutputProjection(nn.Parameter(weight.detach()), scale=0.5)
+    real = torch.arange(ROWS) % 3 > 0
+    found = divergence(hidden, other, projection, real)
+    p, q = (projection(each).log_softmax(-1) for each in (hidden, other))
+    kl = nn.functional.kl_div
+    both = kl(p, q, log_target=True, reduction="none") + kl(q, p, log_target=True, reduction="none")
+    expected = both[real].sum()
+    torch.testing.assert_close(found, expected)
+    wanted = (hidden, other, projection.weight)
+    for ours, theirs in zip(torch.autograd.grad(found, wanted), torch.autograd.grad(expected, wanted), strict=True):
+        torch.testing.assert_close(ours, theirs)
+    assert divergence(hidden, hidden, projection).item() == 0

@@ -50,7 +50,7 @@ def blank(description: Description) -> nn.Module:
 
 
 def _translation(model: Any, job: Any) -> float:
-    """The mean over the pairs, as often as an epoch sees them."""
+    """The mean over the pairs, as often as an epoch sees them; each is seen twice where two passes are to agree."""
     tokenizer, tags = job.prepared.tokenizer, job.loaded.task.tags
     spent = tokens = 0.0
     cost = sentence_cost(model)
@@ -62,7 +62,7 @@ def _translation(model: Any, job: Any) -> float:
         target = each.corpus.target.lengths + len(start) + 1
         spent += each.weight * float(cost(source, target).sum())
         tokens += each.weight * float(target.sum())
-    return spent / tokens
+    return spent / tokens * (2 if job.recipe.train.agreement else 1)
 
 
 def _causal(model: Any, job: Any) -> float:

@@ -202,6 +202,7 @@ def check(recipe: Recipe) -> None:
         "epsilon",
         "weight_decay",
         "clip",
+        "agreement",
         "validate_pairs",
         "patience",
     ):

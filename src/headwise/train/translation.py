@@ -26,7 +26,7 @@ from headwise.train.card import translation_card
 from headwise.train.checkpoint import Progress
 from headwise.train.job import DATA_KEY, Say, Scored, read_key
 from headwise.train.loop import Objective, Validate
-from headwise.train.loss import TokenLoss, prediction_loss
+from headwise.train.loss import TokenLoss, divergence, prediction_loss
 from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
 
 PACKED = "-packed"
@@ -74,7 +74,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         prepared,
         loaded,
         batch_stream(recipe, prepared, packed),
-        teacher_forcing(recipe.train.label_smoothing),
+        teacher_forcing(recipe.train.label_smoothing, recipe.train.agreement),
         validator(
             loaded,
             prepared.valid,
@@ -180,22 +180,37 @@ def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> Ba
     )
 
 
-def teacher_forcing(smoothing: float) -> Callable[[nn.Module, Batch | PackedBatch], TokenLoss]:
+def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Module, Batch | PackedBatch], TokenLoss]:
     """The objective: the whole target in one pass under the causal mask, each token predicted from those
-    of the reference before it."""
+    of the reference before it. With `agreement`, in two passes that differ by what is dropped out (see config.py)."""
 
     def objective(model: nn.Module, batch: Batch | PackedBatch) -> TokenLoss:
         assert isinstance(model, EncoderDecoder)
-        if isinstance(batch, PackedBatch):
-            encoded = model.encode(batch.source, packing=batch.source_packing)
-            states = model.decode(batch.shown, encoded, packing=batch.target_packing).hidden.squeeze(0)
-            return prediction_loss(states, model.output_projection, batch.wanted, smoothing, ignore=model.pad)
-        shown, wanted = batch.target[:, :-1], batch.target[:, 1:]
-        hidden: Tensor = model.decode(shown, model.encode(batch.source)).hidden
-        real = wanted != model.pad
-        return prediction_loss(hidden[real], model.output_projection, wanted[real], smoothing)
+        projection = model.output_projection
+        states, wanted, ignore = predictions(model, batch)
+        once = prediction_loss(states, projection, wanted, smoothing, ignore=ignore)
+        if not agreement:
+            return once
+        others, _, _ = predictions(model, batch)
+        twice = prediction_loss(others, projection, wanted, smoothing, ignore=ignore)
+        apart = divergence(states, others, projection, None if ignore is None else wanted != ignore)
+        # As in the paper, where the losses of both passes count whole, here halved to be those of one batch.
+        loss = (once.loss + twice.loss + agreement / 2 * apart) / 2
+        return TokenLoss(loss, (once.nll + twice.nll) / 2)
 
     return objective
+
+
+def predictions(model: EncoderDecoder, batch: Batch | PackedBatch) -> tuple[Tensor, Tensor, int | None]:
+    """Hidden states [N, D], the tokens [N] to be predicted from them, and which of these stands for nothing, if any."""
+    if isinstance(batch, PackedBatch):
+        encoded = model.encode(batch.source, packing=batch.source_packing)
+        states = model.decode(batch.shown, encoded, packing=batch.target_packing).hidden.squeeze(0)
+        return states, batch.wanted, model.pad
+    shown, wanted = batch.target[:, :-1], batch.target[:, 1:]
+    hidden: Tensor = model.decode(shown, model.encode(batch.source)).hidden
+    real = wanted != model.pad
+    return hidden[real], wanted[real], None
 
 
 def validator(

@@ -30,7 +30,7 @@ def cross_entropy_(
 ) -> tuple[Tensor, Tensor]:
     """Logits [R, P] without their bias [V], targets [R] -> loss and negative log-likelihood of each row, float32 [R].
 
-    Of a row the first `vocabulary` (V) logits count; it may be longer, so that each begins where large words do.
+    Of a row the first `vocabulary` (V) logits count; it may be longer by less than 64, and the rest has no gradient.
     With `gradient`, d loss / d logits takes the logits' place. A row whose target is `ignore` has none and costs 0.
     """
     rows, held = logits.shape
@@ -49,7 +49,7 @@ def cross_entropy_(
         NO_TARGET if ignore is None else ignore,
         VOCABULARY=vocabulary,
         HELD=held,
-        BLOCK=min(BLOCK, triton.next_power_of_2(vocabulary)),
+        BLOCK=min(BLOCK, triton.next_power_of_2(held)),
         BIAS=bias is not None,
         GRADIENT=gradient,
         num_warps=WARPS,
@@ -108,4 +108,5 @@ def _kernel(
                 x = _read(logits, bias, places, VOCABULARY, HELD, BIAS)
                 gradient = tl.exp(x - normaliser) - smoothing / VOCABULARY
                 gradient = tl.where(places == target, gradient - (1 - smoothing), gradient)
+                gradient = tl.where(places < VOCABULARY, gradient, 0.0)
                 tl.store(logits + places, gradient.to(logits.dtype.element_ty), mask=places < HELD)
