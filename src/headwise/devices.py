@@ -24,5 +24,5 @@ def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
     library keeps memory for every shape of batch it has seen: there it must be asked for.
     """
     if precision == "auto":
-        precision = "bfloat16" if device.type == "cuda" and torch.cuda.is_bf16_supported() else "float32"
+        precision = "bfloat16" if device.type == "cuda" and torch.cuda.is_bf16_supported(False) else "float32"
     return torch.bfloat16 if precision == "bfloat16" else None

@@ -144,7 +144,7 @@ def test_relative_positions_are_not_packed() -> None:
     config = replace(preset_config("base"), positions="relative", width=32, heads=4, hidden=64)
     model = build(config, 300, 0)
     assert isinstance(model, EncoderDecoder)
-    assert not model.can_be_packed(100)
+    assert not model.can_be_packed
 
 
 def test_a_start_that_is_also_padding_is_kept(encode: Encode) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from headwise.config import LanguageConfig, ModelConfig
+from headwise.config import LanguageConfig, ModelConfig, TrainConfig
 from headwise.models.build import build
 from headwise.models.loaded import LoadedModel, Task
 from headwise.presets import preset_config
@@ -144,11 +144,14 @@ def test_the_mean_over_pairs_and_weights() -> None:
         return SimpleNamespace(corpus=lengths, weight=weight, source_language="", target_language="")
 
     corpora = [corpus([3, 8], [4, 9], 1.0), corpus([20], [10], 3.0)]
-    job = a_job(small(), "translation", prepared=SimpleNamespace(tokenizer=Tokenizer(), train=corpora))
+    data = SimpleNamespace(tokenizer=Tokenizer(), train=corpora)
+    job = a_job(small(), "translation", prepared=data, recipe=SimpleNamespace(train=TrainConfig()))
     model = job.loaded.model.eval()
     seen = [(4, 5), (9, 10), *[(21, 11)] * 3]
     spent = 3 * sum(counted(lambda s=s, t=t: model(ids(s), ids(t))) for s, t in seen)
     assert flops_per_unit(job) == pytest.approx(spent / sum(t for _, t in seen))
+    job.recipe.train = TrainConfig(agreement=5.0)
+    assert flops_per_unit(job) == pytest.approx(2 * spent / sum(t for _, t in seen))
 
 
 def test_the_base_model_has_about_six_operations_a_weight() -> None:

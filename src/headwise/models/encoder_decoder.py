@@ -13,7 +13,7 @@ from headwise.nn.cache import LayerCache
 from headwise.nn.dropout import Dropout
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.init import initialise
-from headwise.nn.masks import Pattern, padding_mask
+from headwise.nn.masks import Causal, Pattern, padding_mask
 from headwise.nn.packing import Packing
 from headwise.nn.positions import PositionEncoding, Relative
 from headwise.nn.recurrent import RecurrentStack
@@ -135,19 +135,15 @@ class EncoderDecoder(nn.Module):
         """Have what comes before the layers compiled too."""
         self._enter = torch.compile(self._enter)  # type: ignore[method-assign]
 
-    def can_be_packed(self, longest: int) -> bool:
-        """Whether sentences of up to `longest` tokens can share a row: the kernel for it knows the triangle alone."""
+    @property
+    def can_be_packed(self) -> bool:
+        """Whether sentences can share a row: the kernel for it knows the triangle alone, and no window."""
         if any(isinstance(each, Relative) for each in (self.source_positions, self.target_positions)):
             return False
-        for stack in (self.encoder, self.decoder):
-            if not isinstance(stack, Stack):
-                return False
-            for layer in stack.layers:
-                pattern: Pattern = layer.pattern  # type: ignore[assignment]
-                limited = pattern.mask(longest, longest, torch.device("cpu")) is not None
-                if limited and not pattern.is_causal(longest, longest):
-                    return False
-        return True
+        return all(
+            isinstance(stack, Stack) and all(type(layer.pattern) in (Pattern, Causal) for layer in stack.layers)
+            for stack in (self.encoder, self.decoder)
+        )
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Teacher forcing: [B, S] and [B, T] -> logits [B, T, V] of the token after each target token."""

@@ -63,15 +63,19 @@ class Recorded(Plain):
     """The same, played back; one recording for each shape of batch.
 
     The first batch of a step leaves its gradients where they are, for the optimiser to read: nothing is set to 0 and
-    nothing is added up.
+    nothing is added up. Once a batch did not fit in memory, the passes are plain ones: recordings hold much of it, and
+    parts of batches are of ever new shapes.
     """
 
     def __init__(self, model: nn.Module, objective: Any, autocast: torch.dtype | None) -> None:
         super().__init__(model, objective, autocast)
+        self._fits = True
         self._recordings: dict[tuple[torch.Size, ...], _Recording] = {}
         self._weights = [weight for weight in model.parameters() if weight.requires_grad]
 
     def __call__(self, batch: Any, count: float) -> TokenLoss:
+        if not self._fits:
+            return super().__call__(batch, count)
         tensors = _tensors(batch)
         key = tuple(tensor.shape for tensor in tensors.values())
         if key not in self._recordings:
@@ -98,7 +102,8 @@ class Recorded(Plain):
 
     def drop_gradients(self) -> None:
         super().drop_gradients()
-        self._recordings.clear()  # a batch did not fit in memory: they hold much of it
+        self._recordings.clear()
+        self._fits = False
 
     def _record(self, batch: Any) -> _Recording:
         """Leaves gradients and random numbers as they were: what is recorded is not computed yet."""

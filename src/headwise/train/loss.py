@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from headwise.nn.kernels import usable
+from headwise.nn.kernels import usable_on
 
 CHUNK_BYTES = 2**25
 """Logits held at a time: about what stays in a processor's cache, since the loss is bound by memory."""
@@ -66,7 +66,7 @@ def projected_cross_entropy(
     """
     # Inside the function gradients are always off, and a parameter always asks for one: so the mode is passed.
     learning = torch.is_grad_enabled()
-    function = _KernelCrossEntropy if usable(hidden) else _ProjectedCrossEntropy
+    function = _KernelCrossEntropy if usable_on(hidden.device) else _ProjectedCrossEntropy
     loss, nll = function.apply(hidden, weight, bias, targets, smoothing, ignore, learning)  # type: ignore[no-untyped-call]
     return TokenLoss(loss, nll)
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from headwise.config import Recipe
 from headwise.devices import autocast_dtype
-from headwise.errors import ConfigError, TrainingError
+from headwise.errors import CheckpointError, ConfigError, TrainingError
 from headwise.storage import read_table
 from headwise.train.backward import Plain
 from headwise.train.loss import TokenLoss
@@ -214,10 +214,10 @@ def settled(recipe: Recipe, stored: Path) -> Recipe:
     machine or another, goes on with the same ones."""
     if recipe.train.batch_tokens or not stored.exists():
         return recipe
-    train = read_table(stored).get("train", {})
     try:
+        train = read_table(stored)["train"]
         return with_batches(recipe, int(train["batch_tokens"]), int(train["accumulate"]))
-    except (KeyError, TypeError, ValueError):
+    except (CheckpointError, KeyError, TypeError, ValueError):  # damaged: `claim` refuses it, with advice
         return recipe
 
 

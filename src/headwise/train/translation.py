@@ -20,7 +20,7 @@ from headwise.evaluate import Scores, compare, evaluate
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.folder import LoadedModel, Task
 from headwise.models.weights import parameter_count
-from headwise.nn.kernels import INSTALLED
+from headwise.nn.kernels import usable_on
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.train.card import translation_card
 from headwise.train.checkpoint import Progress
@@ -148,11 +148,10 @@ def packs(recipe: Recipe, run: Path, model: nn.Module, device: torch.device) -> 
     """Whether batches are packed: as the run was begun, else as the recipe says, else where a kernel makes it pay."""
     wanted, stored = recipe.train.packed, run / DATA_KEY
     assert isinstance(model, EncoderDecoder)
-    possible = model.can_be_packed(recipe.data.max_tokens)
+    possible = model.can_be_packed
     if wanted == "always" and not possible:
         raise ConfigError(
-            "this model's attention cannot be packed (an LSTM, relative positions, or a window shorter than "
-            "data.max_tokens): leave train.packed out"
+            "this model's attention cannot be packed (an LSTM, relative positions, or a window): leave train.packed out"
         )
     if stored.exists():
         before = read_key(stored).endswith(PACKED)
@@ -162,7 +161,7 @@ def packs(recipe: Recipe, run: Path, model: nn.Module, device: torch.device) -> 
                 "choose another --out"
             )
         return before
-    return wanted == "always" or (wanted == "auto" and possible and device.type == "cuda" and INSTALLED)
+    return wanted == "always" or (wanted == "auto" and possible and device.type == "cuda" and usable_on(device))
 
 
 def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> BatchStream:

@@ -21,6 +21,12 @@ def usable(tensor: Tensor) -> bool:
     return INSTALLED and (tensor.is_cuda or INTERPRETED)
 
 
+def usable_on(device: torch.device) -> bool:
+    """The same of a device, and stricter: Triton compiles all of them for GPUs with bfloat16 alone, NVIDIA's from 2020
+    on. Not for what is compiled itself, which cannot ask for that."""
+    return INSTALLED and torch.cuda.get_device_capability(device)[0] >= 8 if device.type == "cuda" else INTERPRETED
+
+
 def side_by_side(launches: Sequence[Callable[[], None]], device: torch.device) -> None:
     """Kernels that do not touch each other's results: none waits until the last program of another has ended."""
     others = _streams(device, len(launches) - 1) if device.type == "cuda" else []

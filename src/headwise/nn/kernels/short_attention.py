@@ -175,7 +175,7 @@ def _parts(projections: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
 
 def _tiles(width: int, bytes_each: int, longest: int) -> tuple[list[Tile], bool]:
     """The tiles for heads of this width, and whether longer sentences may come."""
-    tiles = [tile for tile in TILES if tile.length * max(width, 64) <= LARGEST_TILE[bytes_each]]
+    tiles = [tile for tile in TILES if tile.length * max(width, 64) <= LARGEST_TILE[bytes_each]] or [TILES[0]]
     needed = [tile for i, tile in enumerate(tiles) if i == 0 or longest == 0 or tiles[i - 1].length < longest]
     return needed, longest == 0 or longest > tiles[-1].length
 
