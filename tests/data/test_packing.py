@@ -67,6 +67,15 @@ def test_rows_hold_the_sentences_of_padded_batches(encode: Encode) -> None:
     assert (batch.wanted[batch.target_tokens :] == 0).all()
 
 
+def test_parts_of_a_batch_are_all_of_it_in_shorter_rows(encode: Encode) -> None:
+    plan, _ = next(packed_stream(encode(lengths(600)), budget=4096).planned())
+    whole = plan.make(slice(None))
+    parts = [plan.make(slice(rank, None, 4)) for rank in range(4)]
+    assert sorted(each for part in parts for each in part.examples) == sorted(whole.examples)
+    assert sum(part.count for part in parts) == whole.count
+    assert all(part.source.size(1) <= whole.source.size(1) // 2 for part in parts)
+
+
 def test_goes_on_at_any_position(encode: Encode) -> None:
     stream = packed_stream(encode(lengths(200)), pool=70)
     run = list(islice(stream.batches(), 40))
@@ -84,6 +93,23 @@ def test_what_a_sampler_makes_too_long_is_left_out(encode: Encode) -> None:
     assert all(batch.source.shape == (1, BUDGET) for batch in batches)
     assert 0 < sum(len(batch) for batch in batches) < 200
     assert all(batch.count == int((batch.wanted != 0).sum()) for batch in batches)
+
+
+def test_what_a_sampler_makes_longer_than_the_model_takes_is_left_out(encode: Encode) -> None:
+    def sometimes_doubled(ids: list[int], rng: np.random.Generator) -> list[int]:
+        return ids * 2 if rng.random() < 0.1 else ids
+
+    corpus = encode(lengths(200))
+    limit = packed_stream(corpus).longest_sentence
+    stream = packed_stream(corpus, sampler=sometimes_doubled)
+    stream.limit = limit
+    batches = epoch(stream)
+    assert all(batch.longest == limit and int(batch.source_places.max()) < limit for batch in batches)
+    for batch in batches:
+        members = np.array([index for _, index in batch.examples])
+        again = stream._rows.batch(members, 0)
+        assert batch.source[0, : batch.source_tokens].tolist() == again.source[again.source != 0].tolist()
+    assert sum(len(batch) for batch in batches) > 150, "the others of its batch stay"
 
 
 def test_places() -> None:
@@ -140,8 +166,9 @@ def test_loss_and_gradients_are_those_of_padded_batches(encode: Encode, shape: d
     assert sum(part[0] for part in parts) == pytest.approx(loss, rel=1e-5)
 
 
-def test_relative_positions_are_not_packed() -> None:
-    config = replace(preset_config("base"), positions="relative", width=32, heads=4, hidden=64)
+@pytest.mark.parametrize("shape", [{"positions": "relative"}, {"window": 100}], ids=str)
+def test_what_the_kernel_does_not_know_is_not_packed(shape: dict[str, object]) -> None:
+    config = replace(preset_config("base"), width=32, heads=4, hidden=64, **shape)  # type: ignore[arg-type]
     model = build(config, 300, 0)
     assert isinstance(model, EncoderDecoder)
     assert not model.can_be_packed

@@ -64,14 +64,14 @@ def press_ctrl_c(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not (Path(recipe.out) / "model.safetensors").exists()
 
 
-def disturbed(call: int, action: Callable[[], None]) -> Callable[[float], Objective]:
-    def factory(smoothing: float) -> Objective:
+def disturbed(call: int, action: Callable[[], None]) -> Callable[..., Objective]:
+    def factory(smoothing: float, agreement: float = 0.0) -> Objective:
         calls = itertools.count(1)
 
         def objective(model: nn.Module, batch: Batch) -> TokenLoss:
             if next(calls) == call:
                 action()
-            return teacher_forcing(smoothing)(model, batch)
+            return teacher_forcing(smoothing, agreement)(model, batch)
 
         return objective
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,10 +69,10 @@ def run_distill(args: argparse.Namespace) -> int:
 
     def progress(done: int, total: int) -> None:
         nonlocal countdown
-        countdown = countdown or Countdown(total, "sentences")
+        countdown = countdown or shown.enter_context(Countdown(total, "sentences"))
         countdown.show(done)
 
-    with StopRequest() as stop:
+    with StopRequest() as stop, ExitStack() as shown:
         result = distill(
             teacher,
             args.teacher,

@@ -3,6 +3,7 @@
 Nothing is sorted by length, so a batch is a random sample; what a row has left at its end is filled up.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -24,6 +25,9 @@ SAMPLING_ROOM = 0.85
 
 ALIGNED = 128
 """Rows are a multiple of this long: the tiles of matrix products."""
+
+PART_ALIGNED = 1024
+"""The same of parts of batches, whose lengths differ: a few shapes, and little to compile anew."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +100,14 @@ class PackedStream(BatchStream):
 
     uniform = True
 
+    limit = sys.maxsize
+    """Tokens of the longest sequence that the model can take; to be set before the first batch is made."""
+
     @cached_property
     def longest_sentence(self) -> int:
         """No sequence has more tokens; those that a sampler makes longer are left out."""
         longest = max(int(self._rows.source_widths.max()), int(self._rows.target_widths.max()))
-        return longest if self._rows.sampler is None else 2 * longest
+        return longest if self._rows.sampler is None else min(2 * longest, self.limit)
 
     @property
     def row(self) -> int:
@@ -108,7 +115,8 @@ class PackedStream(BatchStream):
 
     def longest(self, batch_tokens: int) -> PackedBatch:  # type: ignore[override]
         """A batch of this budget: all are equally large."""
-        return self._pack(super().longest(batch_tokens), self._row(batch_tokens))
+        row = self._row(batch_tokens)
+        return self._pack(super().longest(batch_tokens), row, self._slots(row))
 
     def _row(self, budget: int) -> int:
         """Tokens of a row: enough for any one sentence."""
@@ -122,8 +130,8 @@ class PackedStream(BatchStream):
     def _mean_width(self) -> float:
         return float(np.maximum(self._rows.source_widths, self._rows.target_widths).mean())
 
-    def _pack(self, batch: Batch, row: int) -> PackedBatch:
-        return pack(batch, self._rows.pad, row, self._slots(row), self.longest_sentence)
+    def _pack(self, batch: Batch, row: int, slots: int) -> PackedBatch:
+        return pack(batch, self._rows.pad, row, slots, self.longest_sentence)
 
     def _pools(self, order: NDArray[np.int64], epoch: int) -> Iterator[list[NDArray[np.int64]]]:
         """Examples as they come, as many as fit."""
@@ -153,7 +161,12 @@ class PackedStream(BatchStream):
 
     def _plan(self, members: NDArray[np.int64], epoch: int) -> Planned[Batch]:
         def make(rows: slice) -> PackedBatch:
-            return self._pack(self._rows.batch(members[rows], epoch), self.row)
+            batch = self._rows.batch(members[rows], epoch)
+            row = self.row
+            if len(batch) < len(members):
+                needed = max(batch.source_tokens, batch.target_tokens)
+                row = min(row, -(-needed // PART_ALIGNED) * PART_ALIGNED)
+            return self._pack(batch, row, self._slots(self.row))
 
         return Planned(len(members), make)  # type: ignore[arg-type]
 
@@ -165,24 +178,24 @@ def pack(batch: Batch, pad: int, row: int, slots: int, longest: int) -> PackedBa
     shown, wanted = target[:, :-1], target[:, 1:]
     said = wanted != pad  # a start may be the same token as padding
     given = source != pad
-    source_lengths, target_lengths = given.sum(1), said.sum(1)
-    fits = (np.maximum(source_lengths, target_lengths) <= longest).cumprod().astype(bool)
-    fits &= (np.cumsum(source_lengths) <= row) & (np.cumsum(target_lengths) <= row)
-    kept = min(int(fits.sum()), slots)
-    source_starts, target_starts = (_starts(each[:kept], slots) for each in (source_lengths, target_lengths))
-    said, given = said[:kept], given[:kept]
+    lengths = np.stack((given.sum(1), said.sum(1)))
+    kept = np.flatnonzero(lengths.max(0) <= longest)
+    kept = kept[(lengths[:, kept].cumsum(1) <= row).all(0)][:slots]
+    source_lengths, target_lengths = lengths[:, kept]
+    source_starts, target_starts = _starts(source_lengths, slots), _starts(target_lengths, slots)
+    said, given = said[kept], given[kept]
     return PackedBatch(
-        _filled(source[:kept][given], row, pad)[None],
+        _filled(source[kept][given], row, pad)[None],
         source_starts,
         places_in(source_starts, row),
-        _filled(shown[:kept][said], row, pad)[None],
-        _filled(wanted[:kept][said], row, pad),
+        _filled(shown[kept][said], row, pad)[None],
+        _filled(wanted[kept][said], row, pad),
         target_starts,
         places_in(target_starts, row),
         longest,
-        batch.examples[:kept],
-        int(source_lengths[:kept].sum()),
-        int(target_lengths[:kept].sum()),
+        [batch.examples[number] for number in kept.tolist()],
+        int(source_lengths.sum()),
+        int(target_lengths.sum()),
     )
 
 

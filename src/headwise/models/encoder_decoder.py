@@ -1,7 +1,7 @@
 """The Transformer of 2017: an encoder reads the source, a decoder writes the target token by token."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -140,10 +140,13 @@ class EncoderDecoder(nn.Module):
         """Whether sentences can share a row: the kernel for it knows the triangle alone, and no window."""
         if any(isinstance(each, Relative) for each in (self.source_positions, self.target_positions)):
             return False
-        return all(
-            isinstance(stack, Stack) and all(type(layer.pattern) in (Pattern, Causal) for layer in stack.layers)
-            for stack in (self.encoder, self.decoder)
-        )
+        for stack in (self.encoder, self.decoder):
+            if not isinstance(stack, Stack):
+                return False
+            patterns: set[Any] = {type(layer.pattern) for layer in stack.layers}
+            if not patterns <= {Pattern, Causal}:
+                return False
+        return True
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Teacher forcing: [B, S] and [B, T] -> logits [B, T, V] of the token after each target token."""

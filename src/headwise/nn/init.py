@@ -27,6 +27,8 @@ EMBEDDINGS = ("embedding.weight", "output_projection.weight", "head.projection.w
 def initialise(model: nn.Module, kind: str) -> None:
     """Draw all matrices anew by the rule `kind`; biases become 0, the gains of norms 1."""
     fill = INITS[kind]
+    if any(parameter.is_meta for parameter in model.parameters()):  # shapes alone: there is nothing to draw
+        return
     for name, parameter in model.named_parameters():
         if parameter.dim() > 1:
             fill(name, parameter.data)

@@ -170,13 +170,13 @@ def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> Ba
     def sampler(ids: list[int], rng: np.random.Generator) -> list[int]:
         return tokenizer.sample(ids, text.sampling, text.candidates, rng)
 
-    return (PackedStream if packed else BatchStream)(
-        prepared.train,
-        tokenizer,
-        recipe.train.batch_tokens,
-        recipe.seed,
-        sampler=sampler if text.sampling else None,
-    )
+    drawn = sampler if text.sampling else None
+    settings = (prepared.train, tokenizer, recipe.train.batch_tokens, recipe.seed, drawn)
+    if not packed:
+        return BatchStream(*settings)
+    stream = PackedStream(*settings)
+    stream.limit = recipe.model.position_limit
+    return stream
 
 
 def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Module, Batch | PackedBatch], TokenLoss]:
