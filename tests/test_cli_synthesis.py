@@ -254,3 +254,17 @@ def test_distillation_needs_a_folder_and_a_translator(teacher: Path, tmp_path: P
 def test_several_processes_are_refused(teacher: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert "in one process" in wrong(capsys, "distill", teacher, "--pairs", "x.tsv", "--out", "out")
+    assert "in one process" in wrong(capsys, "back-translate", teacher, "--text", "x.txt", "--out", "x.tsv")
+
+
+def test_a_folder_of_something_else_is_refused_before_anything_is_translated(
+    teacher: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs, out = noisy(tmp_path), tmp_path / "out"
+    assert main(student(teacher, out, "--pairs", pairs)) == 0
+    monkeypatch.setattr("headwise.decode.bulk.translate_lines", lambda *_, **__: pytest.fail("translated"))
+    capsys.readouterr()
+    assert main(student(teacher, out, "--pairs", pairs, "--beam", 1)) == 2
+    assert "was begun with another recipe" in capsys.readouterr().err
+    assert main(student(teacher, teacher, "--pairs", pairs)) == 2
+    assert "the teacher's own folder" in capsys.readouterr().err

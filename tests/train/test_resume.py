@@ -177,3 +177,10 @@ def test_how_batches_are_made_stays(tmp_path: Path, corpus: Path) -> None:
     assert same_tensors(*(folder / FILES[0] for folder in last))
     with pytest.raises(ConfigError, match="begun with packed batches"):
         train(run_recipe(corpus, tmp_path / "run", {**packed, "train.packed": "never"}), silent)
+
+
+def test_another_optimiser_cannot_go_on(tmp_path: Path, corpus: Path) -> None:
+    settings = {"text.kind": "bytes", "train.steps": 4}
+    train(run_recipe(corpus, tmp_path / "run", {**settings, "train.optimiser": "muon"}), silent)
+    with pytest.raises(ConfigError, match=r"train\.optimiser was 'muon'"):
+        train(run_recipe(corpus, tmp_path / "run", {**settings, "train.steps": 8}), silent)

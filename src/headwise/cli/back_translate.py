@@ -1,6 +1,7 @@
 """headwise back-translate"""
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ def run_back_translate(args: argparse.Namespace) -> int:
     from headwise.decode.translator import TranslateOptions, Translator
     from headwise.train.interrupt import StopRequest
 
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError("back-translate runs in one process: only `headwise train` can be started by torchrun")
     args.nbest = 1
     drawing = sampling(args)
     if args.beam and drawing is not None:

@@ -23,7 +23,7 @@ from headwise.errors import ConfigError
 from headwise.train.comparison import SPEED_TEST, Comparison, compare_models, spoken
 from headwise.train.distill_sources import Chosen, choose_sources
 from headwise.train.job import Say
-from headwise.train.run import Outcome, train
+from headwise.train.run import Outcome, claim, train
 from headwise.train.run import check as check_run
 from headwise.train.start import recipe_from
 
@@ -50,15 +50,19 @@ def distill(
     """
     recipe = recipe_from({**tables, "task": "translation"})
     check_run(recipe)
-    check(recipe, teacher)
+    check(recipe, teacher, name)
     folder = Path(recipe.out).absolute() / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     chosen = choose_sources(recipe, folder, keep_references, say)
     say(chosen.report)
-    translations = translate_sources(teacher, recipe.data, chosen, options, progress or (lambda done, all: None), stop)
-    if translations is None:
-        return None
+    translations = translation_paths(teacher, recipe.data, chosen, options)
     student = recipe_from({**tables, "task": "translation", "data": student_data(recipe.data, chosen, translations)})
+    claim(Path(recipe.out), student, lambda text: None)  # before hours of translating
+    complete = translate_sources(
+        teacher, recipe.data, chosen, translations, options, progress or (lambda done, all: None), stop
+    )
+    if not complete:
+        return None
     if not student.data.valid:
         say("note: there are no references: validation is on held-out translations of the teacher")
     outcome = train(student, say)
@@ -75,33 +79,47 @@ def distill(
     return outcome, comparison
 
 
-def check(recipe: Recipe, teacher: Translator) -> None:
+def check(recipe: Recipe, teacher: Translator, teacher_folder: str) -> None:
     """Refuse what would only fail later."""
     if recipe.data.both_directions:
         raise ConfigError("distill in one direction, or give each its own corpus: both_directions has no teacher back")
+    if Path(recipe.out).exists() and Path(recipe.out).samefile(teacher_folder):
+        raise ConfigError(f"{recipe.out} is the teacher's own folder: choose another --out for the student")
     for corpus in recipe.data.train:
         teacher.direction(*spoken(teacher, corpus_languages(corpus, recipe.data)))
         if not corpus.text:
             corpus_paths(corpus, recipe.data)
 
 
+def made_by(teacher: Translator, options: TranslateOptions) -> dict[str, Any]:
+    """What the translations depend on, beside the sources."""
+    searched = {key: value for key, value in asdict(options).items() if key != "batch_tokens"}
+    return {"teacher": bulk.model_digest(teacher), "search": searched}
+
+
+def translation_paths(teacher: Translator, data: DataConfig, chosen: Chosen, options: TranslateOptions) -> list[Path]:
+    """Where the translations of each corpus go: beside the folder of the sources, which is made again if it is damaged,
+    as these are dear."""
+    made = fingerprint(made_by(teacher, options))
+    return [
+        chosen.folder.with_name(f"translations-{chosen.folder.name}-{number}-{made}.tsv")
+        for number in range(len(data.train))
+    ]
+
+
 def translate_sources(
     teacher: Translator,
     data: DataConfig,
     chosen: Chosen,
+    paths: Sequence[Path],
     options: TranslateOptions,
     progress: Callable[[int, int], None],
     stop: Callable[[], bool],
-) -> list[Path] | None:
-    """Pairs of source and translation, a file for each corpus; what is there already is used. None if stopped."""
-    searched = {key: value for key, value in asdict(options).items() if key != "batch_tokens"}
-    made = {"teacher": bulk.model_digest(teacher), "search": searched}
+) -> bool:
+    """Write pairs of source and translation, a file for each corpus; what is there is used. False if stopped."""
+    made = made_by(teacher, options)
     before, everything = 0, sum(chosen.sources)
-    results = []
-    for number, corpus in enumerate(data.train):
-        # Beside the folder of the sources: that one is made again if it is damaged, and this is dear.
-        out = chosen.folder.with_name(f"translations-{chosen.folder.name}-{number}-{fingerprint(made)}.tsv")
-        results.append(out)
+    for number, (corpus, out) in enumerate(zip(data.train, paths, strict=True)):
         if not out.exists():
             complete = bulk.translate_lines(
                 teacher,
@@ -115,10 +133,10 @@ def translate_sources(
                 stop=stop,
             )
             if not complete:
-                return None
+                return False
             bulk.finish(out)
         before += chosen.sources[number]
-    return results
+    return True
 
 
 def student_data(data: DataConfig, chosen: Chosen, translations: Sequence[Path]) -> dict[str, Any]:

@@ -280,7 +280,13 @@ def claim(run: Path, recipe: Recipe, say: Say) -> None:
                 f"{run} was begun with another recipe ({'; '.join(changed[:3])}): choose another --out, "
                 "or the same settings to go on"
             )
-    for change in _differences(before["train"], now["train"], "train"):
+    changed = _differences(before["train"], now["train"], "train")
+    for change in changed:
+        if change.startswith("train.optimiser "):
+            raise ConfigError(
+                f"{run}: {change}: what one optimiser keeps says nothing to another; choose another --out"
+            )
+    for change in changed:
         say(f"changed since the last start: {change}")
 
 
@@ -358,6 +364,6 @@ def finish(run: Path, recipe: Recipe, job: Job, progress: Progress, say: Say) ->
     cost = training_cost(run, job, progress)
     say(str(cost))
     write_json(run / COST, cost.as_dict())
-    write_text(run / "README.md", job.card(progress, scores, source) + cost.section)
+    write_text(run / "README.md", job.card(progress, scores, source).rstrip() + "\n\n" + cost.section)
     write_json(run / SCORES, {name: score.as_dict() for name, score in scores.items()})
     return scores

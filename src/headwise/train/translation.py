@@ -69,6 +69,8 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         say_new_directions(task, start.task, recipe.init, say)
     loaded = first_model(start, recipe, prepared.tokenizer, task, device)
     packed = packs(recipe, run, loaded.model, device)
+    if packed and not usable_on(device):
+        say("note: packed batches are slow here, where the kernel for them cannot run: it needs a GPU and Triton")
     return TranslationJob(
         recipe,
         prepared,
