@@ -264,7 +264,7 @@ def test_a_folder_of_something_else_is_refused_before_anything_is_translated(
     assert main(student(teacher, out, "--pairs", pairs)) == 0
     monkeypatch.setattr("headwise.decode.bulk.translate_lines", lambda *_, **__: pytest.fail("translated"))
     capsys.readouterr()
-    assert main(student(teacher, out, "--pairs", pairs, "--beam", 1)) == 2
+    assert main(student(teacher, out, "--pairs", pairs, "--beam", 3)) == 2
     assert "was begun with another recipe" in capsys.readouterr().err
     assert main(student(teacher, teacher, "--pairs", pairs)) == 2
     assert "the teacher's own folder" in capsys.readouterr().err

@@ -456,7 +456,7 @@ def test_a_stack_that_attends_once_aligns_too() -> None:
     """An LSTM decoder has one attention above all its layers."""
     shape = dataclasses.replace(SHAPE, stack="lstm", positions="none", heads=1)
     for result, source, target in zip(
-        translator(shape=shape, steps=160).translate(SOURCES), SOURCES, TARGETS, strict=True
+        translator(kind="words", shape=shape, steps=160).translate(SOURCES), SOURCES, TARGETS, strict=True
     ):
         assert result.text == target
         assert {s for s, _ in result.alignment} <= set(range(len(source.split())))
