@@ -1,11 +1,18 @@
 """headwise back-translate"""
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
-from headwise.cli.options import Countdown, add_command, add_languages, add_sampling, positive, sampling
+from headwise.cli.options import (
+    Countdown,
+    add_command,
+    add_languages,
+    add_sampling,
+    positive,
+    refuse_several_processes,
+    sampling,
+)
 from headwise.cli.train import say
 from headwise.errors import ConfigError
 
@@ -48,8 +55,7 @@ def run_back_translate(args: argparse.Namespace) -> int:
     from headwise.decode.translator import TranslateOptions, Translator
     from headwise.train.interrupt import StopRequest
 
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigError("back-translate runs in one process: only `headwise train` can be started by torchrun")
+    refuse_several_processes("back-translate")
     args.nbest = 1
     drawing = sampling(args)
     if args.beam and drawing is not None:

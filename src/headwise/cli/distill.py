@@ -1,12 +1,11 @@
 """headwise distill"""
 
 import argparse
-import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwise.cli.options import Countdown, add_beam, add_command, add_languages, positive
+from headwise.cli.options import Countdown, add_beam, add_command, add_languages, positive, refuse_several_processes
 from headwise.cli.train import add_pairs, add_run_options, add_valid_pairs, corpus_tables, say, train_tables
 from headwise.config import override
 from headwise.errors import ConfigError
@@ -60,8 +59,7 @@ def run_distill(args: argparse.Namespace) -> int:
     from headwise.train.distill import distill
     from headwise.train.interrupt import StopRequest
 
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigError("distill runs in one process: only `headwise train` can be started by torchrun")
+    refuse_several_processes("distill")
     tables = distill_tables(args)
     teacher = Translator(args.teacher, args.device or "auto")
     tables = with_languages(tables, teacher)

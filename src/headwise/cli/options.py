@@ -59,6 +59,11 @@ def add_beam(command: argparse.ArgumentParser) -> None:
     command.add_argument("--beam", type=positive, default=4, metavar="N", help="beam width; 1 is greedy (default: 4)")
 
 
+def refuse_several_processes(command: str) -> None:
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError(f"{command} runs in one process: only `headwise train` can be started by torchrun")
+
+
 def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from functools import partial
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headwise.nn.dropout import Dropout
-from headwise.nn.kernels import usable
+from headwise.nn.kernels import usable_in_half
 from headwise.nn.kernels.linear_relu import linear_relu
 
 Activation = Callable[[Tensor], Tensor]
@@ -52,7 +51,7 @@ class FeedForward(nn.Module):
     def _in_one_product(self, x: Tensor) -> bool:
         """Whether the first product can end in the activation: states in half precision on a GPU, where it pays."""
         plain = self.activation is F.relu and type(self.expand) is nn.Linear and self.expand.bias is not None
-        return plain and usable(x) and x.dtype in (torch.bfloat16, torch.float16)
+        return plain and usable_in_half(x)
 
 
 class GatedFeedForward(nn.Module):

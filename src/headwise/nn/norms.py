@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-import torch
 from torch import Tensor, nn
 
 from headwise.nn.dropout import Dropout
-from headwise.nn.kernels import usable
+from headwise.nn.kernels import usable_in_half
 from headwise.nn.kernels.residual_norm import residual_norm
 
 Extra = TypeVar("Extra")
@@ -50,10 +49,9 @@ class PreNorm(nn.Module):
 AddAndNorm = PostNorm | PreNorm
 
 
-def in_one_pass(norm: nn.Module, x: Tensor, y: Tensor | None = None) -> bool:
-    """Whether a kernel can train this norm here: of states in half precision, where memory is what a GPU waits for."""
-    halves = x.dtype in (torch.bfloat16, torch.float16) and (y is None or y.dtype == x.dtype)
-    return usable(x) and halves and isinstance(norm, nn.LayerNorm | nn.RMSNorm)
+def in_one_pass(norm: nn.Module, *states: Tensor) -> bool:
+    """Whether a kernel can train this norm of these states, or of their sum."""
+    return isinstance(norm, nn.LayerNorm | nn.RMSNorm) and usable_in_half(*states)
 
 
 def normed_in_one_pass(norm: nn.Module, x: Tensor, y: Tensor | None = None, dropout: float = 0.0) -> Tensor:

@@ -76,7 +76,7 @@ class Recorded(Plain):
     def __call__(self, batch: Any, count: float) -> TokenLoss:
         if not self._fits:
             return super().__call__(batch, count)
-        tensors = _tensors(batch)
+        tensors = tensors_of(batch)
         key = tuple(tensor.shape for tensor in tensors.values())
         if key not in self._recordings:
             self._recordings[key] = self._record(batch)
@@ -110,7 +110,7 @@ class Recorded(Plain):
         before = [weight.grad for weight in self._weights]
         self._forget()
         random_state = torch.cuda.get_rng_state(self.device)
-        own = dataclasses.replace(batch, **{name: tensor.clone() for name, tensor in _tensors(batch).items()})
+        own = dataclasses.replace(batch, **{name: tensor.clone() for name, tensor in tensors_of(batch).items()})
         share = torch.zeros((), device=self.device)
         aside = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream(self.device))
@@ -139,7 +139,8 @@ class Recorded(Plain):
         return TokenLoss(part.loss.detach(), part.nll.detach())
 
 
-def _tensors(batch: Any) -> dict[str, Tensor]:
+def tensors_of(batch: Any) -> dict[str, Tensor]:
+    """The fields of a batch that are tensors, by name."""
     values = {field.name: getattr(batch, field.name) for field in dataclasses.fields(batch)}
     return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 

@@ -19,7 +19,7 @@ from headwise.config import Recipe
 from headwise.devices import autocast_dtype
 from headwise.errors import CheckpointError, ConfigError, TrainingError
 from headwise.storage import read_table
-from headwise.train.backward import Plain
+from headwise.train.backward import Plain, tensors_of
 from headwise.train.loss import TokenLoss
 
 STEP_TOKENS = 25_000
@@ -173,14 +173,14 @@ def surviving(
 def rows_of(batch: Any) -> int:
     """How many rows a batch can be split into; 1: none."""
     if hasattr(batch, "part"):
-        return len(batch) if hasattr(batch, "__len__") else len(next(iter(_tensors(batch).values())))
-    sizes = {tensor.size(0) for tensor in _tensors(batch).values() if tensor.dim()}
+        return len(batch) if hasattr(batch, "__len__") else len(next(iter(tensors_of(batch).values())))
+    sizes = {tensor.size(0) for tensor in tensors_of(batch).values() if tensor.dim()}
     return sizes.pop() if len(sizes) == 1 else 1
 
 
 def size_of(batch: Any) -> int:
     """What the memory of a pass grows with: the values of the largest tensor."""
-    return max(tensor.numel() for tensor in _tensors(batch).values())
+    return max(tensor.numel() for tensor in tensors_of(batch).values())
 
 
 def halves(batch: Any) -> tuple[Any, Any]:
@@ -202,11 +202,6 @@ def _part(batch: Any, rows: slice, count: int) -> Any:
         if sized and len(value) == count:
             parts[field.name] = value[rows]
     return dataclasses.replace(batch, **parts)
-
-
-def _tensors(batch: Any) -> dict[str, Tensor]:
-    values = {field.name: getattr(batch, field.name) for field in dataclasses.fields(batch)}
-    return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
 
 def settled(recipe: Recipe, stored: Path) -> Recipe:

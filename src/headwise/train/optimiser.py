@@ -83,16 +83,13 @@ class Muon(torch.optim.AdamW):
         shapes: dict[torch.Size, list[Tensor]] = {}
         for parameter in members:
             shapes.setdefault(parameter.shape, []).append(parameter)
-        found_inf = getattr(self, "found_inf", None)
+        found_inf: Tensor = getattr(self, "found_inf", torch.zeros(()))
         for shape, parameters in shapes.items():
             gradients = torch.stack([parameter.grad for parameter in parameters])  # type: ignore[misc]
-            if found_inf is not None:  # the device decides, without being waited for
-                stays = found_inf.to(gradients.device) > 0
-                gradients = torch.where(stays, torch.zeros_like(gradients), gradients)
-                keep = torch.where(stays, 1.0, MOMENTUM)
-                rate = torch.where(stays, 0.0, group["lr"])
-            else:
-                keep, rate = torch.tensor(MOMENTUM), torch.tensor(group["lr"])
+            stays = found_inf.to(gradients.device) > 0  # the device decides, without being waited for
+            gradients = torch.where(stays, torch.zeros_like(gradients), gradients)
+            keep = torch.where(stays, 1.0, MOMENTUM)
+            rate = torch.where(stays, 0.0, group["lr"])
             for parameter in parameters:
                 if "momentum" not in self.state[parameter]:
                     self.state[parameter]["momentum"] = torch.zeros_like(parameter)

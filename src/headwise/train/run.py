@@ -272,22 +272,21 @@ def claim(run: Path, recipe: Recipe, say: Say) -> None:
     except (ConfigError, TypeError, KeyError, AttributeError) as error:
         raise CheckpointError(f"{run / RECIPE}: damaged: {error}") from None
     now = to_tables(recipe)
-    for part in BOUND:
-        changed = _differences(before[part], now[part], part)
-        changed = [change for change in changed if not change.startswith(("data.cache", "data.test"))]
+    changes = {part: _differences(before[part], now[part], part) for part in (*BOUND, "train")}
+    for differences in changes.values():
+        changed = [change for change in differences if _is_bound(change)]
         if changed:
             raise ConfigError(
                 f"{run} was begun with another recipe ({'; '.join(changed[:3])}): choose another --out, "
                 "or the same settings to go on"
             )
-    changed = _differences(before["train"], now["train"], "train")
-    for change in changed:
-        if change.startswith("train.optimiser "):
-            raise ConfigError(
-                f"{run}: {change}: what one optimiser keeps says nothing to another; choose another --out"
-            )
-    for change in changed:
+    for change in changes["train"]:
         say(f"changed since the last start: {change}")
+
+
+def _is_bound(change: str) -> bool:
+    """Of the train table, the optimiser alone: what one keeps says nothing to another."""
+    return change.startswith("train.optimiser ") or not change.startswith(("train.", "data.cache", "data.test"))
 
 
 def _differences(before: object, now: object, where: str) -> list[str]:

@@ -27,6 +27,13 @@ def usable_on(device: torch.device) -> bool:
     return INSTALLED and torch.cuda.get_device_capability(device)[0] >= 8 if device.type == "cuda" else INTERPRETED
 
 
+def usable_in_half(*tensors: Tensor) -> bool:
+    """Whether these lie where the kernels work, in one half precision: there memory is what a GPU waits for."""
+    first = tensors[0]
+    halves = first.dtype in (torch.bfloat16, torch.float16) and all(each.dtype == first.dtype for each in tensors)
+    return halves and usable(first)
+
+
 def side_by_side(launches: Sequence[Callable[[], None]], device: torch.device) -> None:
     """Kernels that do not touch each other's results: none waits until the last program of another has ended."""
     others = _streams(device, len(launches) - 1) if device.type == "cuda" else []
