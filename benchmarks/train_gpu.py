@@ -193,7 +193,7 @@ class TorchTransformer(nn.Module):
         padding = source == 0
         hidden = self.inner(
             embedded(source), embedded(shown), tgt_mask=future, src_key_padding_mask=padding,
-            memory_key_padding_mask=padding,
+            memory_key_padding_mask=padding, tgt_is_causal=False,  # not given, it would compare the mask with a triangle
         )  # fmt: skip
         return F.linear(hidden, self.embedding.weight)
 
@@ -328,10 +328,10 @@ def curve(recipe_file: Path, settings: Sequence[str], steps: int) -> Iterator[Ro
         largest = float(np.abs(np.subtract(curves[0][part], curves[1][part])).max())
         yield {
             "steps": f"{start + 1}-{min(part.stop, steps)}",
-            "packed": round(fast_mean, 4),
-            "plain": round(plain_mean, 4),
-            "mean difference": round(fast_mean - plain_mean, 5),
-            "largest": round(largest, 5),
+            "packed": f"{fast_mean:.4f}",
+            "plain": f"{plain_mean:.4f}",
+            "mean difference": f"{fast_mean - plain_mean:.5f}",
+            "largest": f"{largest:.5f}",
         }
 
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from headwise.errors import CheckpointError
 from headwise.models.folder import checkpoints
 from headwise.storage import load_tensors, read_json
 from headwise.train.averages import MovingAverage
-from headwise.train.checkpoint import Progress, restore_checkpoint, save_checkpoint
+from headwise.train.checkpoint import Background, Progress, restore_checkpoint, save_checkpoint
 from headwise.train.optimiser import make_optimiser
 from headwise.train.translation import teacher_forcing
 
@@ -66,6 +67,43 @@ def test_a_round_trip_is_exact(tmp_path: Path) -> None:
         state = optimiser.state[ours]
         assert state.keys() == other_optimiser.state[theirs].keys()
         assert all(torch.equal(state[key], other_optimiser.state[theirs][key]) for key in state)
+
+
+def test_what_is_written_in_the_background_is_the_moment_it_was_asked_for(tmp_path: Path) -> None:
+    model, optimiser, average = trained()
+    before = {name: tensor.clone() for name, tensor in weights(model).items()}
+    background, go = Background(), threading.Event()
+
+    def when_told(write: Callable[[], None]) -> None:
+        assert go.wait(20)
+        write()
+
+    path = save_checkpoint(
+        tmp_path, PROGRESS, model, optimiser, average, keep=3, patiently=when_told, background=background
+    )
+    with torch.no_grad():
+        for tensor in (*model.parameters(), *average.weights.values()):
+            tensor.add_(1)  # training goes on
+    assert not path.exists()
+    go.set()
+    background.close()
+    other, other_optimiser, other_average = trained(steps=1)
+    assert restore_checkpoint(path, other, other_optimiser, other_average) == PROGRESS
+    for name, tensor in before.items():
+        assert torch.equal(weights(other)[name], tensor)
+
+
+def test_an_error_in_the_background_comes_out_at_the_next_checkpoint(tmp_path: Path) -> None:
+    model, optimiser, average = trained()
+    background = Background()
+
+    def fails(write: Callable[[], None]) -> None:
+        raise CheckpointError("the disk is gone")
+
+    save_checkpoint(tmp_path, PROGRESS, model, optimiser, average, keep=3, patiently=fails, background=background)
+    with pytest.raises(CheckpointError, match="the disk is gone"):
+        save_checkpoint(tmp_path, PROGRESS, model, optimiser, average, keep=3, background=background)
+    background.close()
 
 
 def test_an_average_begun_later_starts_from_the_weights(tmp_path: Path) -> None:

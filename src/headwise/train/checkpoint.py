@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import shutil
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from headwise.train.distributed import ALONE, Group, all_random_states, restore_
 from headwise.train.parts import fill, fill_optimiser, in_parts, own_parts
 
 __all__ = [
+    "Background",
     "Progress",
     "check_checkpoint",
     "checkpoints",
@@ -69,6 +71,33 @@ def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.removeprefix("step-"))
 
 
+class Background:
+    """Writes what it is given while training goes on, one checkpoint after the other.
+
+    An error of writing comes out when the next one is to be written, or at the end. A kill meanwhile costs no more
+    than one that came before the checkpoint: the one before it is still there.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "checkpoint")
+        self._writing: Future[None] | None = None
+
+    def __call__(self, write: Callable[[], None]) -> None:
+        self.wait()
+        self._writing = self._thread.submit(write)
+
+    def wait(self) -> None:
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    def close(self) -> None:
+        try:
+            self.wait()
+        finally:
+            self._thread.shutdown()
+
+
 def save_checkpoint(
     run: Path,
     progress: Progress,
@@ -80,6 +109,7 @@ def save_checkpoint(
     *,
     group: Group = ALONE,
     patiently: Callable[[Callable[[], None]], None] = lambda write: write(),
+    background: Background | None = None,
 ) -> Path:
     """Write the checkpoint of this step, then remove those that are neither new nor the best.
 
@@ -88,7 +118,8 @@ def save_checkpoint(
     Nothing is removed while steps are being thrown away: the weights may be spoilt, and the good ones older.
 
     All processes of a run call it. The first one writes, unless each has a part of the weights: then each writes its
-    own. `patiently` is asked to do the writing, and may do it again.
+    own. `patiently` is asked to do the writing, and may do it again. With `background`, in a process alone, all is
+    copied and then written while training goes on.
     """
     path = step_folder(run, progress.step)
     random = all_random_states(next(model.parameters()).device, group)
@@ -117,10 +148,24 @@ def save_checkpoint(
             folder = group.from_first(lambda: stack.enter_context(new_folder(path)))
             group.together(lambda: patiently(lambda: write_part(folder)))
             group.first_alone(stack.close)
+    elif background is not None:
+        tensors = {file: copied(named) for file, named in tensors.items()}
+
+        def write_and_tidy() -> None:
+            patiently(write_whole)
+            remove_old(run, progress, keep, regular)
+
+        background(write_and_tidy)
+        return path
     else:
         group.first_alone(lambda: patiently(write_whole))
     group.first_alone(lambda: remove_old(run, progress, keep, regular))
     return path
+
+
+def copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """In the memory of the CPU, where no step changes them."""
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
 
 def remove_old(run: Path, progress: Progress, keep: int, regular: Callable[[int], bool]) -> None:

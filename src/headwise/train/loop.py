@@ -20,6 +20,7 @@ from headwise.storage import NewerFormatError, write_when_there_is_room
 from headwise.train.averages import MovingAverage, swapped
 from headwise.train.backward import Plain, Recorded, can_be_recorded, compile_layers
 from headwise.train.checkpoint import (
+    Background,
     Progress,
     check_checkpoint,
     checkpoints,
@@ -128,6 +129,8 @@ def fit(
     batches = prefetch(share(stream, progress.position, config.accumulate, group), stop=lambda: bool(stop))
     keep = max(config.keep, config.average)
     look_every = LOOK_EVERY if device.type == "cuda" else 1
+    # A GPU would wait seconds for a checkpoint of a few hundred megabytes. On a CPU the cores are those that train.
+    background = Background() if device.type == "cuda" and not group.joined else None
 
     def regular(step: int) -> bool:
         return step % config.checkpoint_every == 0 or step % config.validate_every == 0 or step == config.steps
@@ -136,7 +139,10 @@ def fit(
         def patiently(write: Callable[[], None]) -> None:
             write_when_there_is_room(write, reporter.note, lambda: bool(stop))
 
-        save_checkpoint(run, progress, learner, optimiser, average, keep, regular, group=group, patiently=patiently)
+        save_checkpoint(
+            run, progress, learner, optimiser, average, keep, regular,
+            group=group, patiently=patiently, background=background,
+        )  # fmt: skip
 
     if progress.step:  # a run that was killed after it saved did not come to this
         group.first_alone(lambda: remove_old(run, progress, keep, regular))
@@ -145,7 +151,7 @@ def fit(
     unseen: list[Step] = []
     learner.train()
 
-    with contextlib.closing(batches):
+    with contextlib.closing(batches), contextlib.closing(background) if background else contextlib.nullcontext():
         while progress.step < config.steps and not progress.finished:
             step = progress.step + 1
             error: Exception | None = None
