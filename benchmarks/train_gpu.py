@@ -193,7 +193,7 @@ class TorchTransformer(nn.Module):
         padding = source == 0
         hidden = self.inner(
             embedded(source), embedded(shown), tgt_mask=future, src_key_padding_mask=padding,
-            memory_key_padding_mask=padding, tgt_is_causal=False,  # not given, it would compare the mask with a triangle
+            memory_key_padding_mask=padding, tgt_is_causal=False,  # or it looks at the mask
         )  # fmt: skip
         return F.linear(hidden, self.embedding.weight)
 

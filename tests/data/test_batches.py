@@ -16,6 +16,7 @@ from headwise.data.encoded import EncodedCorpus
 from headwise.data.plan import cut
 from headwise.data.prepared import TrainCorpus
 from headwise.errors import ConfigError, DataError
+from headwise.text.tokenizer import Ids, Keys
 
 from . import tiny
 from .conftest import Encode
@@ -162,8 +163,9 @@ def test_nothing_to_see_is_an_error_and_not_an_endless_loop(encode: Encode) -> N
 
 
 def test_sampled_rows_depend_on_the_example_and_not_on_the_position(encode: Encode) -> None:
-    def sampler(ids: list[int], rng: np.random.Generator) -> list[int]:
-        return [token for token in ids for _ in range(rng.integers(1, 3))]
+    def sampler(ids: Ids, lengths: Ids, keys: Keys) -> tuple[Ids, Ids]:
+        times = [np.random.default_rng(key).integers(1, 3, size) for key, size in zip(keys, lengths, strict=True)]
+        return np.repeat(ids, np.concatenate(times)), np.array([each.sum() for each in times])
 
     def rows(batches: Iterator[tuple[Batch, Position]], count: int) -> dict[tuple[int, int], tuple[int, ...]]:
         found = {}
@@ -186,9 +188,9 @@ def test_sampled_rows_depend_on_the_example_and_not_on_the_position(encode: Enco
 def test_the_two_sides_are_sampled_apart(encode: Encode) -> None:
     draws: list[int] = []
 
-    def sampler(ids: list[int], rng: np.random.Generator) -> list[int]:
-        draws.append(int(rng.integers(1 << 62)))
-        return ids
+    def sampler(ids: Ids, lengths: Ids, keys: Keys) -> tuple[Ids, Ids]:
+        draws.extend(keys.tolist())
+        return ids, lengths
 
     batches = stream(encode(lengths(50)), encode(lengths(50)), sampler=sampler)
     for _ in islice(batches.batches(), batches.epoch_length(0)):

@@ -16,6 +16,7 @@ from headwise.models.build import build
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.packing import places_in
 from headwise.presets import preset_config
+from headwise.text.tokenizer import Ids, Keys
 from headwise.train.memory import halves
 from headwise.train.translation import teacher_forcing
 
@@ -86,8 +87,8 @@ def test_goes_on_at_any_position(encode: Encode) -> None:
 
 
 def test_what_a_sampler_makes_too_long_is_left_out(encode: Encode) -> None:
-    def doubled(ids: list[int], rng: np.random.Generator) -> list[int]:
-        return ids * 2
+    def doubled(ids: Ids, lengths: Ids, keys: Keys) -> tuple[Ids, Ids]:
+        return np.repeat(ids, 2), 2 * lengths
 
     batches = epoch(packed_stream(encode(lengths(200)), sampler=doubled))
     assert all(batch.source.shape == (1, BUDGET) for batch in batches)
@@ -96,8 +97,9 @@ def test_what_a_sampler_makes_too_long_is_left_out(encode: Encode) -> None:
 
 
 def test_what_a_sampler_makes_longer_than_the_model_takes_is_left_out(encode: Encode) -> None:
-    def sometimes_doubled(ids: list[int], rng: np.random.Generator) -> list[int]:
-        return ids * 2 if rng.random() < 0.1 else ids
+    def sometimes_doubled(ids: Ids, lengths: Ids, keys: Keys) -> tuple[Ids, Ids]:
+        times = np.where(keys % 10 == 0, 2, 1)
+        return np.repeat(ids, np.repeat(times, lengths)), times * lengths
 
     corpus = encode(lengths(200))
     limit = packed_stream(corpus).longest_sentence

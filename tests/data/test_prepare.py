@@ -1,5 +1,6 @@
 import errno
 import fcntl
+import gzip
 import hashlib
 import json
 import os
@@ -119,6 +120,50 @@ def test_the_held_out_pairs_depend_on_content_and_seed_alone(write: Write, tmp_p
     ]
     assert chosen[0] == chosen[1]
     assert chosen[0] != chosen[2]
+
+
+NOTE = json.dumps({"model": "0", "texts": {}, "search": {}, "tag": "", "pairs": {}})
+
+
+@pytest.mark.parametrize("name", ["made.tsv", "made.tsv.gz"])
+def test_what_a_model_made_is_not_held_out(write: Write, tmp_path: Path, run: Preparation, name: str) -> None:
+    real, made = sentences(200), sentences(600, seed=1)[200:]
+    write("real.tsv", tsv(real))
+    content = tsv(made).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    data = replace(table(tmp_path), train=(CorpusConfig(pairs=("real.tsv", name)),))
+    mixed = run(data).valid[0]
+    assert set(zip(mixed.sources, mixed.targets, strict=True)) & set(made)
+    assert len(mixed.sources) == 30
+    write("made.tsv.json", NOTE)
+    prepared = run(data)
+    [valid], [train] = prepared.valid, prepared.train
+    held_out = set(zip(valid.sources, valid.targets, strict=True))
+    assert held_out < set(real)
+    assert len(held_out) == 10, "a twentieth of the real pairs"
+    assert set(decoded(train)) == {*real, *made} - held_out
+    apart = run(table(tmp_path, "real.tsv", name)).valid[0]
+    assert set(zip(apart.sources, apart.targets, strict=True)) == held_out, "in a corpus of their own too"
+    assert not any("back-translations" in line for line in run.said)
+
+
+def test_where_a_model_made_all_pairs_some_are_held_out_with_a_word(
+    write: Write, tmp_path: Path, run: Preparation
+) -> None:
+    write("made.tsv", tsv(sentences(400)))
+    write("made.tsv.json", NOTE)
+    assert len(run(table(tmp_path, "made.tsv")).valid[0].sources) == 20
+    assert any("all pairs of en-de are back-translations" in line for line in run.said)
+    write("real.tsv", tsv(sentences(405, seed=1)[400:]))
+    assert not run(table(tmp_path, "made.tsv", "real.tsv")).valid
+    assert any("too few real pairs" in line for line in run.said)
+
+
+def test_another_json_file_beside_the_pairs_means_nothing(write: Write, tmp_path: Path, run: Preparation) -> None:
+    write("a.tsv", tsv(sentences(400)))
+    write("a.tsv.json", '["model", "texts", "search", "tag"]')
+    run(table(tmp_path, "a.tsv"))
+    assert not any("back-translations" in line for line in run.said)
 
 
 def test_repeated_pairs_are_held_out_once(write: Write, tmp_path: Path, run: Preparation) -> None:

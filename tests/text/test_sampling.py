@@ -1,14 +1,16 @@
 """Other segmentations of the same text, from a numpy generator alone."""
 
 import math
+import pickle
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwise.text import Tokenizer, normalise
+from headwise.text import Tokenizer, bpe_dropout, normalise, unigram_sampling
 from headwise.text.bpe_dropout import segment
 from headwise.text.escape import escape
 from headwise.text.subwords import Bpe, Unigram
@@ -81,21 +83,66 @@ def test_more_candidates_than_sentencepiece_lists(tokenizers: dict[str, Tokenize
     assert unigram.decode(ids) == CORPUS[0]
 
 
-@pytest.mark.parametrize("alpha", [0.2, 1.0])
-def test_unigram_draws_in_proportion_to_probability(tokenizers: dict[str, Tokenizer], alpha: float) -> None:
-    """Against SentencePiece's own scores of its own list of segmentations."""
-    unigram = tokenizers["unigram"]
-    assert isinstance(unigram, Unigram)
-    ids, count = unigram.encode("the boat"), 4000
+def all_segmentations(unigram: Unigram, text: str) -> list[list[int]]:
+    """Every way to put a text, words after ▁, together from pieces."""
     model = unigram._processor
-    best = model.nbest_encode("the boat", nbest_size=5, out_type=int)
-    weights = [math.exp(alpha * sum(model.get_score(i) for i in each)) for each in best]
-    rng = np.random.default_rng(0)
-    seen = Counter(tuple(unigram.sample(ids, alpha, 5, rng)) for _ in range(count))
-    assert set(seen) <= {tuple(each) for each in best}
-    for each, weight in zip(best, weights, strict=True):
-        share = weight / sum(weights)
-        assert abs(seen[tuple(each)] / count - share) < 4 * math.sqrt(share * (1 - share) / count) + 1e-9
+    pieces = {model.id_to_piece(i): i for i in range(unigram.size) if not unigram.is_special(i)}
+    found: list[list[list[int]]] = [[[]], *([] for _ in text)]
+    for end in range(1, len(text) + 1):
+        for start in range(end):
+            if text[start:end] in pieces:
+                found[end] += [[*before, pieces[text[start:end]]] for before in found[start]]
+    return found[-1]
+
+
+@pytest.mark.parametrize(("text", "candidates"), [("the boat", 5), ("boat", 512), ("a", 16), ("see the sea", 16)])
+@pytest.mark.parametrize("alpha", [1e-6, 0.2, 1.0])
+def test_unigram_draws_in_proportion_to_probability(
+    tokenizers: dict[str, Tokenizer], text: str, candidates: int, alpha: float
+) -> None:
+    """Against all segmentations that there are, of which the best are drawn."""
+    unigram, count = tokenizers["unigram"], 20_000
+    assert isinstance(unigram, Unigram)
+    every = all_segmentations(unigram, "▁" + text.replace(" ", "▁"))
+    every.sort(key=lambda ids: -sum(unigram._processor.get_score(i) for i in ids))
+    best = [tuple(ids) for ids in every[:candidates]]
+    weights = np.exp([alpha * sum(unigram._processor.get_score(i) for i in ids) for ids in best])
+    ids = np.tile(unigram.encode(text), count)
+    keys = np.random.default_rng(0).integers(2**64, size=count, dtype=np.uint64)
+    drawn, sizes = unigram.sample_batch(ids, np.full(count, len(ids) // count), alpha, candidates, keys)
+    seen = Counter(tuple(each.tolist()) for each in np.split(drawn, np.cumsum(sizes)[:-1]))
+    assert set(seen) <= set(best)
+    for each, share in zip(best, weights / weights.sum(), strict=True):
+        assert abs(seen[each] / count - share) < 4.5 * math.sqrt(share * (1 - share) / count) + 1e-9
+
+
+@given(texts=st.lists(TEXT.filter(normalise), min_size=1, max_size=8), seed=st.integers(0, 99))
+def test_many_texts_are_drawn_as_each_alone(tokenizers: dict[str, Tokenizer], texts: list[str], seed: int) -> None:
+    keys = np.random.default_rng(seed).integers(2**64, size=len(texts), dtype=np.uint64)
+    for kind in ("unigram", "bpe"):
+        tokenizer = tokenizers[kind]
+        encoded = [np.array(ids) for ids in tokenizer.encode_batch(texts)]
+        sizes = np.array([len(ids) for ids in encoded])
+        together, lengths = tokenizer.sample_batch(np.concatenate(encoded), sizes, 0.3, 8, keys)
+        alone = [
+            tokenizer.sample_batch(ids, np.array([len(ids)]), 0.3, 8, keys[n : n + 1])[0].tolist()
+            for n, ids in enumerate(encoded)
+        ]
+        assert [each.tolist() for each in np.split(together, np.cumsum(lengths)[:-1])] == alone
+
+
+def test_what_is_forgotten_is_drawn_again_alike(
+    tokenizers: dict[str, Tokenizer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draws(kind: str) -> list[list[int]]:
+        rng = np.random.default_rng(0)
+        fresh = pickle.loads(pickle.dumps(tokenizers[kind]))
+        return [fresh.sample(fresh.encode(text), 0.3, 8, rng) for text in CORPUS]
+
+    kept = [draws(kind) for kind in ("unigram", "bpe")]
+    monkeypatch.setattr(unigram_sampling, "CELLS", 100)
+    monkeypatch.setattr(bpe_dropout, "WORDS", 10)
+    assert [draws(kind) for kind in ("unigram", "bpe")] == kept
 
 
 @given(text=TEXT)
@@ -105,6 +152,37 @@ def test_bpe_without_dropout_is_sentencepieces_segmentation(tokenizers: dict[str
     plain = normalise(text)
     pieces = segment("▁" + escape(plain).replace(" ", "▁"), bpe._scores, 0.0, []) if plain else []
     assert [i for piece in pieces for i in bpe._ids_of(piece)] == bpe.encode(text)
+
+
+def outcomes(text: str, scores: Mapping[str, float], dropout: float) -> dict[tuple[str, ...], float]:
+    """Every segmentation that dropout can give, with its probability: all ways in which the draws can fall."""
+    found: Counter[tuple[str, ...]] = Counter()
+    begun: list[list[float]] = [[]]
+    while begun:
+        draws = begun.pop()
+        try:
+            pieces = segment(text, scores, dropout, draws)
+        except StopIteration:  # one more is needed
+            begun += [[*draws, 0.0], [*draws, 1.0]]
+        else:
+            dropped = draws.count(0.0)
+            found[tuple(pieces)] += dropout**dropped * (1 - dropout) ** (len(draws) - dropped)
+    return found
+
+
+@pytest.mark.parametrize("word", ["boat", "a", "green"])
+def test_bpe_drops_as_often_as_it_should(tokenizers: dict[str, Tokenizer], word: str) -> None:
+    bpe, count = tokenizers["bpe"], 20_000
+    assert isinstance(bpe, Bpe)
+    exact = outcomes(f"▁{word}", bpe._scores, 0.3)
+    assert sum(exact.values()) == pytest.approx(1)
+    ids = np.tile(bpe.encode(word), count)
+    keys = np.random.default_rng(0).integers(2**64, size=count, dtype=np.uint64)
+    drawn, sizes = bpe.sample_batch(ids, np.full(count, len(ids) // count), 0.3, 0, keys)
+    seen = Counter(tuple(bpe.pieces(each.tolist())) for each in np.split(drawn, np.cumsum(sizes)[:-1]))
+    assert set(seen) <= set(exact)
+    for pieces, share in exact.items():
+        assert abs(seen[pieces] / count - share) < 4.5 * math.sqrt(share * (1 - share) / count) + 1e-9
 
 
 def test_bpe_with_full_dropout_is_characters(tokenizers: dict[str, Tokenizer]) -> None:

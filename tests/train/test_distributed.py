@@ -90,6 +90,7 @@ def test_the_number_of_processes_does_not_matter(
     check_same_run(alone, out)
     said = told(tmp_path / f"run-{size}-told")
     assert said.count(f"on cpu, {size} processes") == 1, "one of them talks"
+    assert "Warning" not in said
 
 
 @pytest.mark.slow

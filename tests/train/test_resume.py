@@ -179,6 +179,21 @@ def test_how_batches_are_made_stays(tmp_path: Path, corpus: Path) -> None:
         train(run_recipe(corpus, tmp_path / "run", {**packed, "train.packed": "never"}), silent)
 
 
+def test_packed_batches_without_a_gpu_are_noted(corpus: Path, tmp_path: Path) -> None:
+    packed = {"text.kind": "bytes", "train.packed": "always", "train.steps": 2}
+    said: list[str] = []
+    train(run_recipe(corpus, tmp_path / "run", packed), said.append)
+    [note] = [line for line in said if line.startswith("note:")]
+    assert note.startswith("note: the batches are packed, as was asked for")
+    said.clear()
+    train(run_recipe(corpus, tmp_path / "run", {**packed, "train.packed": "auto", "train.steps": 3}), said.append)
+    [note] = [line for line in said if line.startswith("note:")]
+    assert note.startswith(
+        "note: this run was begun with packed batches, as on a GPU, and goes on so: that is slow here"
+    )
+    assert "\n" not in note
+
+
 def test_another_optimiser_cannot_go_on(tmp_path: Path, corpus: Path) -> None:
     settings = {"text.kind": "bytes", "train.steps": 4}
     train(run_recipe(corpus, tmp_path / "run", {**settings, "train.optimiser": "muon"}), silent)

@@ -43,6 +43,7 @@ pairs or fewer to learn from, take --beam 4. The pairs are cleaned as in trainin
     add_languages(command)
     command.add_argument("--beam", type=positive, metavar="N", help="search with this width; 1 is greedy")
     add_sampling(command)
+    command.set_defaults(seed=None)  # to tell whether it was given
     command.add_argument(
         "--batch-tokens", type=positive, default=0, metavar="N", help="tokens times beam searched together"
     )
@@ -60,6 +61,11 @@ def run_back_translate(args: argparse.Namespace) -> int:
     drawing = sampling(args)
     if args.beam and drawing is not None:
         raise ConfigError("--beam searches and --sample draws: give one of them")
+    if args.beam and args.seed is not None:
+        raise ConfigError("--beam searches, and --seed is of what is drawn: give one of them")
+    tag = " ".join(args.tag.split())
+    if args.tag and not tag:
+        raise ConfigError("--tag is nothing but spaces: give a text, or leave it out")
     out = Path(args.out)
     if out.suffix.lower() not in (".tsv", ".tab"):
         raise ConfigError(f"--out {out}: the pairs are written as .tsv")
@@ -75,11 +81,11 @@ def run_back_translate(args: argparse.Namespace) -> int:
         TranslateOptions(
             beam=args.beam or 1,
             sampling=None if args.beam else drawing or SamplingOptions(),
-            seed=args.seed,
+            seed=args.seed or 0,
             alignments=False,
             batch_tokens=args.batch_tokens,
         ),
-        tag=" ".join(args.tag.split()),
+        tag=tag,
         max_lines=args.max_lines,
     )
     total = sum(1 for _ in synthetic.lines())  # read to the end first: a damaged file should cost nothing

@@ -100,12 +100,35 @@ def distill_tables(args: argparse.Namespace) -> dict[str, Any]:
         raise ConfigError("no output folder: give --out DIR")
     if not args.recipe and not text and not corpus_tables(args, ""):
         raise ConfigError("nothing to translate: give --pairs FILE, or --source F and --target F, or --text F")
+    if args.teacher_tokenizer:
+        refuse_tokenizer(args)
     tables = train_tables(args, [{"text": text}] if text else [])
     test = corpus_tables(args, "test_")
     settings: dict[str, Any] = {"data.test": test} if test else {}
     if args.teacher_tokenizer:
+        trained = [f"text.{key}" for key in OF_TRAINING if key in tables.get("text", {})]
+        if trained:
+            say(f"note: --teacher-tokenizer: {', '.join(trained)} of the recipe {_means(trained)} nothing")
         settings["text.folder"] = str(Path(args.teacher).absolute())
     return override(tables, settings)
+
+
+OF_TRAINING = ("kind", "vocabulary", "sample", "lossless", "folder")
+"""Keys of the text table that say which tokenizer the student has."""
+
+
+def refuse_tokenizer(args: argparse.Namespace) -> None:
+    """Options that say which tokenizer is to be trained, beside the one that asks for the teacher's."""
+    keys = {setting.partition("=")[0].strip() for setting in args.settings}
+    given = [f"--set {key}" for key in sorted(keys) if key in {f"text.{each}" for each in OF_TRAINING}]
+    if args.vocabulary:
+        given.insert(0, "--vocabulary")
+    if given:
+        raise ConfigError(f"--teacher-tokenizer takes the teacher's as it is: leave out {', '.join(given)}, or it")
+
+
+def _means(things: list[str]) -> str:
+    return "means" if len(things) == 1 else "mean"
 
 
 def with_languages(tables: dict[str, Any], teacher: "Translator") -> dict[str, Any]:

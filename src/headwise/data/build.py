@@ -21,6 +21,7 @@ from headwise.data.pair import Pair
 from headwise.data.progress import Progress, counted
 from headwise.data.report import CleaningReport, total
 from headwise.data.spool import CHUNK, Sentences, Spool, Spooled
+from headwise.data.synthetic import never_held_out
 from headwise.data.workers import Workers, available
 from headwise.errors import DataError
 from headwise.text.tokenizer import Tokenizer
@@ -110,7 +111,8 @@ def _read_train(
     languages = [corpus_languages(corpus, data) for corpus in data.train]
     size = 0 if data.valid else data.held_out // len(set(languages))
     held_out = {direction: HeldOut(size, seed) for direction in languages}
-    kept = dict.fromkeys(languages, 0)
+    never = never_held_out(data.train, data, say) if size else {}
+    kept = 0
     seen = SeenHashes()
     progress = Progress(say)
     for index, (corpus, direction) in enumerate(zip(data.train, languages, strict=True)):
@@ -121,16 +123,18 @@ def _read_train(
         names: dict[str, int] = {}
         pairs = counted(read_corpus(corpus, data), reading.pairs, progress)
         for chunk, hashes in clean(pairs, data.clean, report, seen, "\t".join(direction), workers):
-            held_out[direction].offer(chunk, hashes)
+            held_out[direction].offer(chunk, hashes, never.get(direction, frozenset()))
             spool.append((*pair[:2], names.setdefault(pair.file, len(names)), pair.line) for pair in chunk)
         spool.finish()
-        kept[direction] += spool.count
+        kept += spool.count
         reading.names.append(list(names))
-    if not sum(kept.values()):
+    if not kept:
         raise DataError(f"no training pairs are left: {total(reading.reports)}")
     reversible = set(languages) & {(target, source) for source, target in languages}
     for direction, choice in held_out.items():
-        chosen = choice.chosen(min(size, kept[direction] // _SHARE))
+        chosen = choice.chosen(choice.offered // _SHARE)
+        if not chosen and never.get(direction):
+            say("note: there are too few real pairs to hold some out: nothing is validated on (--valid-pairs)")
         if not chosen:
             continue
         reading.valid[direction] = chosen

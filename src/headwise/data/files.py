@@ -32,8 +32,12 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 def format_suffix(path: Path) -> str:
     """The extension that names the format, under a compression's: `.tsv` for `pairs.TSV.gz`."""
-    inner = Path(path.stem) if path.suffix.lower() in _OPENERS else path
-    return inner.suffix.lower()
+    return uncompressed(path).suffix.lower()
+
+
+def uncompressed(path: Path) -> Path:
+    """The name that a file has without a compression's extension: `pairs.tsv` for `pairs.tsv.gz`."""
+    return path.with_suffix("") if path.suffix.lower() in _OPENERS else path
 
 
 @contextmanager

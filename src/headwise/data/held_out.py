@@ -1,11 +1,13 @@
 """Choosing validation pairs out of the training data."""
 
 import heapq
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwise.data.pair import Pair
+from headwise.text.mixing import mixed
 
 
 class HeldOut:
@@ -17,13 +19,19 @@ class HeldOut:
 
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
+        self.offered = 0
         self._mix = np.random.default_rng([seed, 0x4E]).integers(1 << 63, size=2, dtype=np.uint64)
         self._heap: list[tuple[int, Pair]] = []  # of negated hashes: the largest hash is on top
         self._members: set[int] = set()
 
-    def offer(self, pairs: list[Pair], hashes: NDArray[np.uint64]) -> None:
+    def offer(self, pairs: list[Pair], hashes: NDArray[np.uint64], but: Collection[str] = ()) -> None:
+        """Pairs and their hashes, of which those from the files `but` are not taken."""
         if not self.size:
             return
+        if but:
+            real = [number for number, pair in enumerate(pairs) if pair.file not in but]
+            pairs, hashes = [pairs[number] for number in real], hashes[real]
+        self.offered += len(pairs)
         keys = self._keys(hashes)
         full = len(self._heap) == self.size
         candidates = np.flatnonzero(keys < np.uint64(-self._heap[0][0])) if full else range(len(pairs))
@@ -42,9 +50,5 @@ class HeldOut:
         return [pair for _, pair in sorted(self._heap, reverse=True)[:count]]
 
     def _keys(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The hashes in an order of the seed's own (the finaliser of splitmix64, which is a bijection)."""
-        keys = (hashes ^ self._mix[0]) + self._mix[1]
-        keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed: NDArray[np.uint64] = keys ^ (keys >> np.uint64(31))
-        return mixed
+        """The hashes in an order of the seed's own."""
+        return mixed((hashes ^ self._mix[0]) + self._mix[1])

@@ -17,6 +17,7 @@ from headwise.data.formats import corpus_languages, corpus_paths
 from headwise.data.kept import kept
 from headwise.data.prepared import Prepared, SourceFile, TrainCorpus, ValidSet
 from headwise.data.report import CleaningReport
+from headwise.data.synthetic import synthetic_files
 from headwise.errors import ConfigError, DataError
 from headwise.text.tokenizer import Tokenizer
 
@@ -108,6 +109,7 @@ def _key(data: DataConfig, text: TextConfig, seed: int, hashes: dict[Path, str],
         return listed
 
     held_out = 0 if data.valid else data.held_out
+    synthetic = synthetic_files(data) if held_out else []
     settings = {key: value for key, value in to_tables(text).items() if key not in _WHILE_TRAINING}
     if not text.lossless:  # as the key was before there was a choice: runs that were begun then can go on
         del settings["lossless"]
@@ -122,6 +124,7 @@ def _key(data: DataConfig, text: TextConfig, seed: int, hashes: dict[Path, str],
             "max_tokens": data.max_tokens,
             "clean": to_tables(data.clean),
             "text": settings if tokenizer is None else tokenizer.fingerprint,
+            **({"synthetic": synthetic} if synthetic else {}),
         }
     )
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -11,9 +10,12 @@ from numpy.typing import NDArray
 
 from headwise.data.encoded import EncodedCorpus, Side
 from headwise.data.gather import gather, places
+from headwise.text.mixing import drawn
+from headwise.text.tokenizer import Ids, Keys
 
-Sampler = Callable[[list[int], np.random.Generator], list[int]]
-"""Gives another segmentation of the text that ids stand for."""
+Sampler = Callable[[Ids, Ids, Keys], tuple[Ids, Ids]]
+"""Gives other segmentations of texts: of their ids end to end, the length of each, and a random number for each, which
+alone decides what is drawn for it."""
 
 
 class SpecialTokens(Protocol):
@@ -98,21 +100,12 @@ class Rows:
             target_tokens,
         )
 
-    def _sequences(
-        self, side: Side, indices: NDArray[np.int64], key: tuple[int, int, int]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _sequences(self, side: Side, indices: Ids, key: tuple[int, int, int]) -> tuple[Ids, Ids]:
         """The ids of examples end to end, and the length of each. `key`: epoch, corpus, side."""
-        if self.sampler is None:
-            starts = side.offsets[indices].astype(np.int64)
-            lengths = side.offsets[indices + 1].astype(np.int64) - starts
-            return gather(side.ids, starts, lengths), lengths
-        epoch, corpus, number = key
-        sampled = [
-            self.sampler(side[index].tolist(), np.random.default_rng([self.seed, epoch, corpus, index, number]))
-            for index in indices.tolist()
-        ]
-        lengths = np.array([len(ids) for ids in sampled], np.int64)
-        return np.fromiter(chain.from_iterable(sampled), np.int64, int(lengths.sum())), lengths
+        starts = side.offsets[indices].astype(np.int64)
+        lengths = side.offsets[indices + 1].astype(np.int64) - starts
+        ids = gather(side.ids, starts, lengths)
+        return (ids, lengths) if self.sampler is None else self.sampler(ids, lengths, drawn((self.seed, *key), indices))
 
     def _padded(self, groups: list["_Group"], count: int) -> NDArray[np.int64]:
         """Each row: what comes before, the ids, what comes after, padding."""

@@ -20,7 +20,8 @@ from headwise.data.duplicates import SeenHashes
 from headwise.data.files import numbered_lines, reading
 from headwise.data.pair import Pair
 from headwise.data.report import CleaningReport
-from headwise.decode import bulk
+from headwise.data.synthetic import note_path
+from headwise.decode import bulk, partial
 from headwise.decode.translator import TranslateOptions, Translation, Translator
 from headwise.errors import ConfigError
 from headwise.storage import read_json
@@ -80,12 +81,12 @@ def back_translate(
     stopped this time.
     """
     made = synthetic.made(translator)
-    note = out.with_name(f"{out.name}.json")
+    note = note_path(out)
     if out.exists():
         if not note.exists():
             raise ConfigError(f"{out}: is there already, and was not made here: choose another file")
         before = read_json(note)
-        bulk.refuse_changes(note, {key: before.get(key) for key in made} if isinstance(before, dict) else {}, made)
+        partial.refuse_changes(note, {key: before.get(key) for key in made} if isinstance(before, dict) else {}, made)
         say(f"{out} is complete already")
         return CleaningReport.from_json(before["pairs"])
     complete = bulk.translate_lines(
@@ -95,24 +96,25 @@ def back_translate(
         languages=synthetic.languages,
         options=synthetic.options,
         made=made,
-        row=usable,
-        progress=progress,
+        row=lambda number, text, found: usable(text, found),
+        progress=lambda done: progress(done.lines) if progress is not None else None,
         stop=stop,
+        say=say,
     )
     if not complete:
         return None
     report = CleaningReport()
 
-    def write(partial: Path) -> None:
+    def write(rows: Iterator[bytes]) -> None:
         with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
             file.write(HEADER)
-            for chunk, _ in clean(_pairs(synthetic, partial), synthetic.clean, report, SeenHashes()):
+            for chunk, _ in clean(_pairs(synthetic, rows), synthetic.clean, report, SeenHashes()):
                 file.writelines(f"{_tagged(pair.source, synthetic.tag)}\t{pair.target}\n" for pair in chunk)
             file.flush()
             os.fsync(file.fileno())
         write_json(note, {**made, "pairs": report.to_json()})
 
-    bulk.finish(out, write)
+    partial.finish(out, write)
     return report
 
 
@@ -121,10 +123,9 @@ def usable(text: str, found: Translation) -> str:
     return normalise(found.text) if found.complete and "\0" not in found.text else ""
 
 
-def _pairs(synthetic: Synthetic, partial: Path) -> Iterator[Pair]:
-    sources = (text for _, text in numbered_lines(partial))
-    for pair, source in zip(synthetic.lines(), sources, strict=True):
-        yield pair._replace(source=source)
+def _pairs(synthetic: Synthetic, rows: Iterator[bytes]) -> Iterator[Pair]:
+    for pair, row in zip(synthetic.lines(), rows, strict=True):
+        yield pair._replace(source=row.decode().removesuffix("\n"))
 
 
 def _tagged(source: str, tag: str) -> str:

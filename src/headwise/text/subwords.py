@@ -7,15 +7,17 @@ from typing import Self
 
 import numpy as np
 import sentencepiece
+from numpy.typing import NDArray
 
 from headwise.atomic import write_bytes, write_json
 from headwise.errors import CheckpointError
-from headwise.text.bpe_dropout import segment
+from headwise.text.bpe_dropout import BpeDropout
 from headwise.text.escape import SPACE, escape, unescape
 from headwise.text.normalise import normalise, normalise_all
 from headwise.text.parts import Parts
 from headwise.text.sentencepiece_training import train_model
-from headwise.text.tokenizer import Tokenizer
+from headwise.text.tokenizer import Ids, Keys, Tokenizer
+from headwise.text.unigram_sampling import UnigramSampler
 from headwise.text.utf8 import chosen
 
 MOST_CANDIDATES = 512
@@ -80,6 +82,11 @@ class _Subwords(Tokenizer):
         write_json(folder / "vocab.json", {written.get(i, piece): i for i, piece in enumerate(pieces)})
         write_json(folder / "tokenizer_config.json", {"tokenizer_class": "MarianTokenizer"})
 
+    @cached_property
+    def _begins_word(self) -> NDArray[np.bool_]:
+        """Of each id."""
+        return np.array([piece.startswith(SPACE) for piece in self._processor.id_to_piece(list(range(self.size)))])
+
     def _escaped(self, ids: list[int]) -> str:
         """The text of the ids in the form that the model segments."""
         return escape(normalise(self._decode(ids)))
@@ -90,15 +97,30 @@ class Unigram(_Subwords):
 
     kind = "unigram"
 
-    def _sample(self, ids: list[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
-        """One of the best `candidates`, drawn in proportion to its probability to the power of alpha."""
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self._samplers: dict[int, UnigramSampler] = {}
+
+    def sample_batch(self, ids: Ids, lengths: Ids, alpha: float, candidates: int, keys: Keys) -> tuple[Ids, Ids]:
+        """Of each text one of the best `candidates`, drawn in proportion to its probability to the power of alpha."""
         count = max(1, min(candidates, MOST_CANDIDATES))
-        best: list[list[int]] = self._processor.nbest_encode(self._escaped(ids), nbest_size=count, out_type=int)
-        if len(best) < 2:
-            return ids
-        scores = np.array([sum(map(self._scores.__getitem__, each)) for each in best])
-        weights = np.exp(alpha * (scores - scores.max())).cumsum()
-        return best[int(weights.searchsorted(rng.random() * weights[-1], side="right"))]
+        if count not in self._samplers:
+            sampler = UnigramSampler(
+                self._begins_word, lambda words: [self._best(word, count) for word in words], count
+            )
+            self._samplers.setdefault(count, sampler)  # another thread may have been faster
+        return self._samplers[count](ids, lengths, alpha, keys)
+
+    def _best(self, word: list[int], count: int) -> list[tuple[list[int], float]]:
+        """The best segmentations of a word and their log probabilities, best first.
+
+        A character that no piece spells is in no longer piece either: it costs all of them the same, here nothing.
+        """
+        text = self._escaped(word)
+        best: list[list[int]] = self._processor.nbest_encode(text, nbest_size=count, out_type=int) if text else [[]]
+        scores = self._scores
+        scored = [(ids, sum([scores[i] for i in ids])) for ids in best]
+        return sorted(scored, key=lambda each: -each[1])
 
     @cached_property
     def _scores(self) -> list[float]:
@@ -112,11 +134,17 @@ class Bpe(_Subwords):
 
     kind = "bpe"
 
-    def _sample(self, ids: list[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
+    def sample_batch(self, ids: Ids, lengths: Ids, alpha: float, candidates: int, keys: Keys) -> tuple[Ids, Ids]:
         """BPE-dropout at rate alpha."""
-        text = SPACE + self._escaped(ids).replace(" ", SPACE)
-        pieces = segment(text, self._scores, alpha, rng.random(3 * len(text)).tolist())
-        return [i for piece in pieces for i in self._ids_of(piece)]
+        return self._dropout(ids, lengths, alpha, keys)
+
+    @cached_property
+    def _dropout(self) -> BpeDropout:
+        def text_of(word: list[int]) -> str:
+            text = self._escaped(word).replace(" ", SPACE)
+            return SPACE + text if text else ""
+
+        return BpeDropout(self._begins_word, text_of, self._scores, self._ids_of)
 
     def _ids_of(self, piece: str) -> list[int]:
         if piece in self._scores:

@@ -15,11 +15,15 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwise.errors import ConfigError, DataError
 from headwise.text.normalise import normalise, well_formed
 from headwise.text.parts import Parts, fingerprint, write_parts
 from headwise.text.specials import Item, Specials, own_specials
+
+Ids = NDArray[np.int64]
+Keys = NDArray[np.uint64]
 
 WORD_START = "▁"
 """Begins each piece that begins a word, as SentencePiece writes it."""
@@ -180,7 +184,14 @@ class Tokenizer(ABC):
         text = [int(i) for i in ids[start:end]]
         if alpha <= 0 or not text or any(i in self._names for i in text):
             return list(ids)
-        return [*ids[:start], *self._sample(text, alpha, candidates, rng), *ids[end:]]
+        keys = rng.integers(2**64, size=1, dtype=np.uint64)
+        drawn, _ = self.sample_batch(np.array(text), np.array([len(text)]), alpha, candidates, keys)
+        return [*ids[:start], *drawn.tolist(), *ids[end:]]
+
+    def sample_batch(self, ids: Ids, lengths: Ids, alpha: float, candidates: int, keys: Keys) -> tuple[Ids, Ids]:
+        """The same for many texts as `encode` gives them, end to end, at least one id each: other segmentations and
+        their lengths. `keys`, a random number for each text, decide alone what is drawn for it; alpha is above 0."""
+        return ids, lengths
 
     def tag(self, language: str) -> int:
         """The id of the tag that asks for `language`."""
@@ -273,7 +284,3 @@ class Tokenizer(ABC):
     @abstractmethod
     def _piece(self, i: int) -> str:
         """Of an id that is no special."""
-
-    def _sample(self, ids: list[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
-        """Of ids without specials, at least one."""
-        return ids

@@ -3,16 +3,23 @@
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
 from headwise.config import Recipe
 from headwise.data.prepared import Prepared, SourceFile
 from headwise.decode.serving import COMMANDS
+from headwise.errors import CheckpointError
 from headwise.models.folder import LoadedModel
 from headwise.models.weights import parameter_count
+from headwise.storage import read_json
 from headwise.train.checkpoint import Progress
 from headwise.train.job import Scored
+
+DISTILLATION = "distillation.json"
+"""In the folder of a student: its teacher, and how the two compare."""
+DISTILLED = "## Distilled"
 
 
 def how_to_use(task: str, folder: str, ask: str = "") -> str:
@@ -86,6 +93,26 @@ def model_card(
         ),
     ]
     return "\n".join(lines)
+
+
+def with_distillation(card: str, run: Path, step: int) -> str:
+    """The card of a model at `step`, with what `headwise distill` measured as long as the record of it is there."""
+    card = card.split(f"\n{DISTILLED}\n")[0].rstrip() + "\n"
+    try:
+        record = read_json(run / DISTILLATION)
+        lines = [
+            f"From the translations (beam {record['beam']}) of {record['from']}:",
+            "",
+            "```",
+            record["table"],
+            "```",
+        ]
+        measured = int(record["step"])
+    except (CheckpointError, KeyError, TypeError, ValueError):  # there is none, or it is older than this
+        return card
+    if step != measured:
+        lines += ["", f"The student was compared at step {measured:,} and has been trained on since."]
+    return "\n".join([card, DISTILLED, "", *lines, ""])
 
 
 def batches_of(recipe: Recipe, unit: str = "tokens") -> str:

@@ -16,20 +16,20 @@ from headwise.config import DataConfig, Recipe, to_tables
 from headwise.data.files import numbered_lines
 from headwise.data.fingerprint import fingerprint
 from headwise.data.formats import corpus_languages, corpus_paths
-from headwise.decode import bulk
+from headwise.decode import bulk, partial
 from headwise.decode.back_translation import usable
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError
+from headwise.train.card import DISTILLATION, with_distillation
 from headwise.train.comparison import SPEED_TEST, Comparison, compare_models, spoken
 from headwise.train.distill_sources import Chosen, choose_sources
 from headwise.train.job import Say
-from headwise.train.run import Outcome, claim, train
+from headwise.train.run import CARD, Outcome, claim, train
 from headwise.train.run import check as check_run
 from headwise.train.start import recipe_from
 
 FOLDER = "distilled"
 """In the output folder: the sources, and what the teacher made of them."""
-RESULT = "distillation.json"
 
 
 def distill(
@@ -51,6 +51,8 @@ def distill(
     recipe = recipe_from({**tables, "task": "translation"})
     check_run(recipe)
     check(recipe, teacher, name)
+    if keep_references and all(corpus.text for corpus in recipe.data.train):
+        raise ConfigError("--keep-references: there are none, as all training data are text of the source language")
     folder = Path(recipe.out).absolute() / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     chosen = choose_sources(recipe, folder, keep_references, say)
@@ -58,6 +60,7 @@ def distill(
     translations = translation_paths(teacher, recipe.data, chosen, options)
     student = recipe_from({**tables, "task": "translation", "data": student_data(recipe.data, chosen, translations)})
     claim(Path(recipe.out), student, lambda text: None)  # before hours of translating
+    say_unused(folder, translations, say)
     complete = translate_sources(
         teacher, recipe.data, chosen, translations, options, progress or (lambda done, all: None), stop
     )
@@ -72,10 +75,10 @@ def distill(
     first = next(number for number, lines in enumerate(chosen.sources) if lines)
     some = [text for _, text in itertools.islice(numbered_lines(chosen.source_path(first)), SPEED_TEST)]
     comparison = compare_models(teacher, made, student, some, corpus_languages(recipe.data.train[first], recipe.data))
-    write_json(outcome.folder / RESULT, {"teacher": name, **comparison.as_dict()})
-    card = outcome.folder / "README.md"
-    section = f"## Distilled\n\nFrom the translations (beam {options.beam}) of {name}:\n\n```\n{comparison}\n```\n"
-    write_text(card, f"{card.read_text(encoding='utf-8')}\n{section}")
+    step, card = outcome.progress.step, outcome.folder / CARD
+    record = {"from": name, "beam": options.beam, "step": step, "table": str(comparison), **comparison.as_dict()}
+    write_json(outcome.folder / DISTILLATION, record)
+    write_text(card, with_distillation(card.read_text(encoding="utf-8"), outcome.folder, step))
     return outcome, comparison
 
 
@@ -89,6 +92,17 @@ def check(recipe: Recipe, teacher: Translator, teacher_folder: str) -> None:
         teacher.direction(*spoken(teacher, corpus_languages(corpus, recipe.data)))
         if not corpus.text:
             corpus_paths(corpus, recipe.data)
+
+
+def say_unused(folder: Path, paths: Sequence[Path], say: Say) -> None:
+    """A note where translations were begun in another way: they would be made anew without a word."""
+    wanted = {path.name for path in paths}
+    there = {path.name.split(".tsv")[0] + ".tsv" for path in folder.glob("translations-*.tsv*")}
+    if there - wanted and not there & wanted:
+        say(
+            f"note: {folder} has translations of other sources, or by another teacher or search (--beam, "
+            "--keep-references): they are not used, all sources are translated anew"
+        )
 
 
 def made_by(teacher: Translator, options: TranslateOptions) -> dict[str, Any]:
@@ -128,13 +142,13 @@ def translate_sources(
                 languages=spoken(teacher, corpus_languages(corpus, data)),
                 options=options,
                 made=made,
-                row=lambda text, found: f"{text}\t{usable(text, found)}",
-                progress=lambda done, before=before: progress(before + done, everything),  # type: ignore[misc]
+                row=lambda number, text, found: f"{text}\t{usable(text, found)}",
+                progress=lambda done, before=before: progress(before + done.lines, everything),  # type: ignore[misc]
                 stop=stop,
             )
             if not complete:
                 return False
-            bulk.finish(out)
+            partial.finish(out)
         before += chosen.sources[number]
     return True
 

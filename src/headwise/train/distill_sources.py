@@ -18,6 +18,7 @@ from headwise.data.kept import kept
 from headwise.data.pair import Pair
 from headwise.data.progress import Progress, counted
 from headwise.data.report import CleaningReport, total
+from headwise.data.synthetic import never_held_out, synthetic_files
 from headwise.errors import DataError
 from headwise.train.job import Say
 
@@ -57,6 +58,7 @@ def choose_sources(recipe: Recipe, folder: Path, keep_references: bool, say: Say
     data = recipe.data
     files = [path for corpus in data.train for path in _files(corpus, data)]
     hashes = hash_files(files, folder, say)
+    synthetic = [] if data.valid else synthetic_files(data)
     key = fingerprint(
         {
             "version": VERSION,
@@ -66,6 +68,7 @@ def choose_sources(recipe: Recipe, folder: Path, keep_references: bool, say: Say
             "seed": recipe.seed,
             "clean": to_tables(data.clean),
             "references": keep_references,
+            **({"synthetic": synthetic} if synthetic else {}),
         }
     )
     return kept(folder, key, say, lambda home: _choose(recipe, home, keep_references, say), _open)
@@ -131,13 +134,12 @@ def _hold_out(recipe: Recipe, say: Say) -> dict[Direction, list[Pair]]:
     languages = [corpus_languages(corpus, data) for corpus in corpora]
     size = data.held_out // max(len(set(languages)), 1)
     choices = {direction: HeldOut(size, recipe.seed) for direction in languages}
-    found = dict.fromkeys(languages, 0)
+    never = never_held_out(corpora, data, say)
     seen = SeenHashes()
     for corpus, direction in zip(corpora, languages, strict=True):
         for chunk in _cleaned(corpus, data, CleaningReport(), seen, say):
-            choices[direction].offer(chunk, pair_hashes(chunk, "\t".join(direction)))
-            found[direction] += len(chunk)
-    chosen = {direction: choice.chosen(min(size, found[direction] // SHARE)) for direction, choice in choices.items()}
+            choices[direction].offer(chunk, pair_hashes(chunk, "\t".join(direction)), never[direction])
+    chosen = {direction: choice.chosen(choice.offered // SHARE) for direction, choice in choices.items()}
     return {direction: pairs for direction, pairs in chosen.items() if pairs}
 
 

@@ -15,7 +15,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from headwise.nn.stack import Stack
+from headwise.nn.cache import LayerCache
+from headwise.nn.stack import LayerOutput, Stack
 from headwise.train.backward import Plain
 from headwise.train.distributed import Group, Idle
 from headwise.train.loss import TokenLoss
@@ -100,9 +101,16 @@ def sharded_copy(model: nn.Module, group: Group) -> nn.Module:
     for stack in list(copied.modules()):
         if isinstance(stack, Stack):
             for layer in stack.layers:
+                layer.register_forward_hook(_without_cache)
                 _fully_shard(layer, group)
     model.to("cpu" if group.first else "meta")
     return copied
+
+
+def _without_cache(layer: nn.Module, given: Any, output: LayerOutput) -> LayerOutput:
+    """Training has no next step for which keys and values are kept. The engine would hook each of them, and warn: they
+    are views, whose hooks are lost where one is changed in place."""
+    return LayerOutput(output.hidden, LayerCache(), output.self_weights, output.cross_weights)
 
 
 def _fully_shard(module: nn.Module, group: Group) -> None:

@@ -49,15 +49,7 @@ class RunReporter:
 
     def __enter__(self) -> "RunReporter":
         if self._stream.isatty():
-            self._bar = Progress(
-                TextColumn("step {task.completed:,}/{task.total:,}"),
-                BarColumn(),
-                TextColumn("{task.fields[figures]}"),
-                TextColumn("left"),
-                TimeRemainingColumn(),
-                console=Console(file=self._stream),
-                speed_estimate_period=120,
-            )
+            self._bar = progress_bar(self._stream, "step {task.completed:,}/{task.total:,}")
             self._bar.start()
             self._task = self._bar.add_task("train", total=self._steps, figures="")
         return self
@@ -98,7 +90,7 @@ class RunReporter:
             self.stepped(int(record["step"]), record["nll"])
         else:
             left = (self._steps - record["step"]) * record["seconds"] / record["step"]
-            self._line(f"step {record['step']:,}/{self._steps:,}  {figures}  left {_duration(left)}")
+            self._line(f"step {record['step']:,}/{self._steps:,}  {figures}  left {duration(left)}")
 
     def validated(self, record: dict[str, float], best: bool) -> None:
         self._write({"kind": "valid", **record, "best": best})
@@ -146,6 +138,19 @@ class RunReporter:
             self._unwritten = ""
 
 
+def progress_bar(stream: TextIO, counted: str) -> Progress:
+    """A bar with how far it is (`counted`, a template), what there is to say (`figures`), and the time left."""
+    return Progress(
+        TextColumn(counted),
+        BarColumn(),
+        TextColumn("{task.fields[figures]}"),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(file=stream),
+        speed_estimate_period=120,
+    )
+
+
 def read_log(run: Path) -> list[dict[str, Any]]:
     """The records of a run so far."""
     path = run / LOG
@@ -172,7 +177,7 @@ def _sayable(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}"

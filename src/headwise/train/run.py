@@ -22,6 +22,7 @@ from headwise.nn.lora import merge_lora
 from headwise.storage import read_table, save_tensors, write_table
 from headwise.text.kinds import load_tokenizer
 from headwise.train.averages import mean_weights
+from headwise.train.card import with_distillation
 from headwise.train.checkpoint import Progress
 from headwise.train.cost import training_cost
 from headwise.train.curves import draw_curves
@@ -38,6 +39,7 @@ from headwise.train.tune import check_tuning, tune
 RECIPE = "recipe.json"
 SCORES = "scores.json"
 COST = "cost.json"
+CARD = "README.md"
 
 BOUND = ("task", "seed", "init", "model", "text", "data", "language", "classify", "images", "tune")
 """Parts of a recipe that a run cannot change once it has begun."""
@@ -363,6 +365,7 @@ def finish(run: Path, recipe: Recipe, job: Job, progress: Progress, say: Say) ->
     cost = training_cost(run, job, progress)
     say(str(cost))
     write_json(run / COST, cost.as_dict())
-    write_text(run / "README.md", job.card(progress, scores, source).rstrip() + "\n\n" + cost.section)
+    card = job.card(progress, scores, source).rstrip() + "\n\n" + cost.section
+    write_text(run / CARD, with_distillation(card, run, progress.step))
     write_json(run / SCORES, {name: score.as_dict() for name, score in scores.items()})
     return scores

@@ -22,6 +22,7 @@ from headwise.models.folder import LoadedModel, Task
 from headwise.models.weights import parameter_count
 from headwise.nn.kernels import usable_on
 from headwise.text.kinds import load_tokenizer, train_tokenizer
+from headwise.text.tokenizer import Ids, Keys
 from headwise.train.card import translation_card
 from headwise.train.checkpoint import Progress
 from headwise.train.job import DATA_KEY, Say, Scored, read_key
@@ -70,7 +71,10 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
     loaded = first_model(start, recipe, prepared.tokenizer, task, device)
     packed = packs(recipe, run, loaded.model, device)
     if packed and not usable_on(device):
-        say("note: packed batches are slow here, where the kernel for them cannot run: it needs a GPU and Triton")
+        # Where nothing is said of them, only a GPU takes packed batches: there this run was begun.
+        begun = "this run was begun with packed batches, as on a GPU, and goes on so"
+        what = begun if recipe.train.packed == "auto" else "the batches are packed, as was asked for"
+        say(f"note: {what}: that is slow here, where the kernel for them cannot run (it needs a GPU and Triton)")
     return TranslationJob(
         recipe,
         prepared,
@@ -169,11 +173,10 @@ def packs(recipe: Recipe, run: Path, model: nn.Module, device: torch.device) -> 
 def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> BatchStream:
     text, tokenizer = recipe.text, prepared.tokenizer
 
-    def sampler(ids: list[int], rng: np.random.Generator) -> list[int]:
-        return tokenizer.sample(ids, text.sampling, text.candidates, rng)
+    def sampler(ids: Ids, lengths: Ids, keys: Keys) -> tuple[Ids, Ids]:
+        return tokenizer.sample_batch(ids, lengths, text.sampling, text.candidates, keys)
 
-    drawn = sampler if text.sampling else None
-    settings = (prepared.train, tokenizer, recipe.train.batch_tokens, recipe.seed, drawn)
+    settings = (prepared.train, tokenizer, recipe.train.batch_tokens, recipe.seed, sampler if text.sampling else None)
     if not packed:
         return BatchStream(*settings)
     stream = PackedStream(*settings)
