@@ -46,5 +46,13 @@ def shell(*arguments: object, given: bytes = b"", **variables: str) -> subproces
     return subprocess.run(command, input=given, capture_output=True, env=environment, check=False, timeout=120)
 
 
+SAVING_OFTEN = [
+    sys.executable,
+    "-c",
+    "from headwise.cli import main; from headwise.decode import bulk; bulk.SAVE_EVERY = 0.0; raise SystemExit(main())",
+]
+"""The command, for those who want to kill it between two savings without waiting for seconds."""
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

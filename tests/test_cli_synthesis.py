@@ -5,16 +5,15 @@ import lzma
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from headwise.cli import main
-from headwise.decode.bulk import state_path
+from headwise.decode.partial import state_path
 from headwise.models.folder import save_model
-from tests.commands import Capture, lines_file, ok, wrong
+from tests.commands import SAVING_OFTEN, Capture, lines_file, ok, wrong
 from tests.taught import PAIRS, SOURCES, TARGETS, taught
 
 HEADER = "source\ttarget"
@@ -94,17 +93,19 @@ def test_tags_and_the_first_lines(both: Path, tmp_path: Path, capsys: Capture) -
 def test_what_was_made_can_be_trained_on(both: Path, tmp_path: Path, capsys: Capture) -> None:
     text, out = lines_file(tmp_path / "text", TARGETS), tmp_path / "out.tsv"
     ok(capsys, *back(both, text, out))
-    ok(capsys, "train", "--pairs", out, "--from", "en", "--to", "de", "--out", tmp_path / "run", "--preset", "tiny",
-       "--steps", 2, "--set", *TINY, *SHORT)  # fmt: skip
+    train = ["train", "--pairs", out, "--from", "en", "--to", "de", "--out", tmp_path / "run", "--preset", "tiny",
+             "--steps", 2, "--set", *TINY, *SHORT]  # fmt: skip
+    assert main([str(each) for each in train]) == 0
     assert (tmp_path / "run" / "model.safetensors").exists()
+    assert "all pairs of en-de are back-translations" in capsys.readouterr().err
 
 
 def test_a_killed_back_translation_goes_on(both: Path, tmp_path: Path, capsys: Capture) -> None:
     """kill -9, again and again, until it is done."""
-    text = lines_file(tmp_path / "text", TARGETS * 80)
+    text = lines_file(tmp_path / "text", TARGETS * 120)
     whole, killed = tmp_path / "whole.tsv", tmp_path / "killed.tsv"
     ok(capsys, *back(both, text, whole))
-    command = [sys.executable, "-m", "headwise", *map(str, back(both, text, killed))]
+    command = [*SAVING_OFTEN, *map(str, back(both, text, killed))]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     kills, deadline = 0, time.monotonic() + 300
     while not killed.exists() and time.monotonic() < deadline:
@@ -112,7 +113,7 @@ def test_a_killed_back_translation_goes_on(both: Path, tmp_path: Path, capsys: C
         process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
         while process.poll() is None and time.monotonic() < deadline:
             state = state_path(killed)
-            if state.exists() and state.read_text() != before and json.loads(state.read_text())["lines"]:
+            if state.exists() and state.read_text() != before and json.loads(state.read_text())["done"]["lines"]:
                 process.send_signal(signal.SIGKILL)
                 kills += 1
                 break
@@ -125,6 +126,8 @@ def test_a_killed_back_translation_goes_on(both: Path, tmp_path: Path, capsys: C
 def test_back_translation_refuses(both: Path, teacher: Path, tmp_path: Path, capsys: Capture) -> None:
     text, out = lines_file(tmp_path / "text", TARGETS), tmp_path / "out.tsv"
     assert "give one of them" in wrong(capsys, *back(both, text, out, "--beam", 4, "--sample"))
+    assert "--seed is of what is drawn" in wrong(capsys, *back(both, text, out, "--beam", 4, "--seed", 0))
+    assert "nothing but spaces" in wrong(capsys, *back(both, text, out, "--tag", " \t"))
     assert "written as .tsv" in wrong(capsys, *back(both, text, tmp_path / "out.txt"))
     assert "there is no folder" in wrong(capsys, *back(both, text, tmp_path / "nowhere" / "out.tsv"))
     assert "no such file" in wrong(capsys, *back(both, tmp_path / "nothing.de", out))
@@ -188,7 +191,46 @@ def test_a_distillation_that_was_begun_translates_nothing_twice(
         assert main(student(teacher, out, "--pairs", pairs, "--steps", 4)) == 0
     assert {path: path.read_bytes() for path in (out / "distilled").rglob("*") if path.is_file()} == saved
     assert (out / "checkpoints" / "step-00000004").is_dir()
+    assert (out / "README.md").read_text().count("## Distilled") == 1
     capsys.readouterr()
+
+
+def test_a_student_that_is_trained_on_keeps_what_its_card_says(teacher: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "out"
+    assert main(student(teacher, out, "--pairs", noisy(tmp_path))) == 0
+    section = (out / "README.md").read_text().partition("## Distilled")[2]
+    assert str(teacher) in section
+    assert "has been trained on since" not in section
+    ok(capsys, "train", "--out", out, "--steps", 3)
+    card = (out / "README.md").read_text()
+    assert card.partition("## Distilled")[2].startswith(section.rstrip())
+    assert "compared at step 2 and has been trained on since" in card
+    assert "3 steps" in card
+    (out / "distillation.json").unlink()
+    ok(capsys, "train", "--out", out, "--steps", 4)
+    assert "## Distilled" not in (out / "README.md").read_text()
+
+
+def test_translations_that_are_of_no_more_use_are_named(
+    teacher: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped while it translates, and begun again in another way: nothing is refused, as nothing is trained yet."""
+    pairs, out = noisy(tmp_path), tmp_path / "out"
+    monkeypatch.setattr("headwise.train.interrupt.StopRequest.__bool__", lambda self: True)
+    assert main(student(teacher, out, "--pairs", pairs)) == 130
+    assert "translated anew" not in capsys.readouterr().err
+    assert main(student(teacher, out, "--pairs", pairs, "--keep-references")) == 130
+    assert "all sources are translated anew" in capsys.readouterr().err
+
+
+def test_a_recipes_vocabulary_beside_the_teachers_tokenizer(teacher: Path, tmp_path: Path, capsys: Capture) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(f'[text]\nvocabulary = 300\n[[data.train]]\npairs = ["{noisy(tmp_path)}"]\n')
+    command = student(teacher, tmp_path / "out", "--teacher-tokenizer")
+    command.insert(2, str(recipe))
+    command.remove("text.vocabulary=350")
+    assert main(command) == 0
+    assert "text.vocabulary of the recipe means nothing" in capsys.readouterr().err
 
 
 def test_references_beside_the_translations(teacher: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -207,7 +249,9 @@ def test_references_beside_the_translations(teacher: Path, tmp_path: Path, capsy
 
 def test_text_alone_and_the_teachers_tokenizer(teacher: Path, tmp_path: Path, capsys: Capture) -> None:
     text, out = lines_file(tmp_path / "text.en", [*SOURCES, "", SOURCES[0]]), tmp_path / "out"
-    assert main(student(teacher, out, "--text", text, "--teacher-tokenizer")) == 0
+    command = student(teacher, out, "--text", text, "--teacher-tokenizer")
+    command.remove("text.vocabulary=350")
+    assert main(command) == 0
     captured = capsys.readouterr()
     assert "there are no references" in captured.err
     assert "BLEU" not in captured.out, "there is nothing to measure the two with"
@@ -240,6 +284,9 @@ def test_stopping_between_two_chunks(
         (["--pairs", "x.tsv", "--preset", "gpt"], "cannot translate"),
         (["--pairs", "x.tsv", "--set", "data.both_directions=true"], "distill in one direction"),
         (["--pairs", "x.tsv", "--set", "train.steps=0"], "train.steps must be at least 1"),
+        (["--text", "x.en", "--keep-references"], "--keep-references: there are none"),
+        (["--pairs", "x.tsv", "--teacher-tokenizer", "--vocabulary", "9"], "leave out --vocabulary, or it"),
+        (["--pairs", "x.tsv", "--teacher-tokenizer", "--set", "text.kind=bpe"], "leave out --set text.kind, or it"),
     ],
 )
 def test_distillation_refuses(teacher: Path, arguments: list[str], says: str, tmp_path: Path, capsys: Capture) -> None:

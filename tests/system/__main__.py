@@ -2,6 +2,7 @@
 
 python -m tests.system --kills 200 --seed 0     kill runs at random moments
 python -m tests.system --damage                 every kind of damage to every file of a run
+python -m tests.system --translations 100       kill the translation of files, alone and in parts
 """
 
 import argparse
@@ -16,6 +17,7 @@ from tests.system.damage import KINDS, damageable, go_on_damaged, half_way
 from tests.system.faults import undisturbed
 from tests.system.kills import kill_runs
 from tests.system.runs import VARIANTS
+from tests.system.translations import kill_translations
 
 
 def damage_everything(folder: Path, seed: int, variants: list[str]) -> str:
@@ -45,12 +47,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.system", description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--damage", action="store_true")
+    parser.add_argument("--translations", type=int, default=0, metavar="KILLS")
     parser.add_argument("--seed", type=int, default=random.randrange(1000))
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
     args = parser.parse_args()
     for wanted, work in (
         (args.kills, lambda folder: kill_runs(folder, args.kills, args.seed, args.variants, say).table()),
         (args.damage, lambda folder: damage_everything(folder, args.seed, args.variants)),
+        (args.translations, lambda folder: kill_translations(folder, args.translations, args.seed, say).table()),
     ):
         if wanted:
             began = time.monotonic()

@@ -1,6 +1,7 @@
 """What several commands have in common: options, the model they use, the files they read and write."""
 
 import argparse
+import contextlib
 import itertools
 import os
 import sys
@@ -61,7 +62,9 @@ def add_beam(command: argparse.ArgumentParser) -> None:
 
 def refuse_several_processes(command: str) -> None:
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigError(f"{command} runs in one process: only `headwise train` can be started by torchrun")
+        raise ConfigError(
+            f"{command} runs in one process: only `headwise train` and `headwise translate` can be started by torchrun"
+        )
 
 
 def positive(text: str) -> int:
@@ -84,7 +87,19 @@ def model_folder(args: argparse.Namespace) -> Path:
 def translator(args: argparse.Namespace) -> "Translator":
     from headwise.decode.translator import Translator
 
-    return Translator(model_folder(args), args.device)
+    def say(text: str) -> None:
+        print(f"headwise: {text}", file=sys.stderr)
+
+    return Translator(model_folder(args), args.device, getattr(args, "engine", "plain"), say)
+
+
+def add_engine(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--engine",
+        default="auto",
+        metavar="E",
+        help="plain, float32, int8, ctranslate2, ctranslate2-int8 (default: the fastest with the model's own results)",
+    )
 
 
 def read_lines(path: str) -> Iterator[str]:
@@ -106,13 +121,18 @@ def given_texts(args: argparse.Namespace, what: str) -> Iterator[list[str]]:
     """The texts of `add_texts` in lists of a size that suits batching; the first is read before this returns."""
     if args.text and args.input:
         raise ConfigError("give texts or --input, not both")
-    if args.output and args.input and is_same_file(args.input, args.output):
-        raise ConfigError(f"--output {args.output} is the input: choose another file")
+    if args.output and args.input:
+        refuse_same_file(args.input, args.output)
     if not args.text and not args.input and sys.stdin.isatty():
         raise ConfigError(f"nothing to {what}: give texts, --input FILE, or pipe lines in")
     lists = chunks(iter(args.text) if args.text else read_lines(args.input or "-"), CHUNK)
     first = next(lists, [])  # before an output is opened: a file that cannot be read should cost nothing
     return itertools.chain([first], lists)
+
+
+def refuse_same_file(given: str, output: str) -> None:
+    if is_same_file(given, output):
+        raise ConfigError(f"--output {output} is the input: choose another file")
 
 
 def is_same_file(one: str, other: str) -> bool:
@@ -187,43 +207,65 @@ class Counter:
 
 
 class Countdown:
-    """How far a long work is, how fast, and how long it will go on: a line that is written over, or one now and then
-    where nobody watches."""
+    """How far a long work is, how fast, and how long it will go on: a bar, or a line now and then where nobody
+    watches."""
 
     EVERY = 10.0
     """Seconds between two lines of a log."""
 
-    def __init__(self, total: int, unit: str) -> None:
-        self._total, self._unit = total, unit
-        self._watched = sys.stderr.isatty()
-        self._begun: tuple[float, int] | None = None
+    def __init__(self, total: int, unit: str, work: int = 0) -> None:
+        """`work`: what the time left is reckoned by, if not by the units: some take longer than others."""
+        self._total, self._unit, self._work = total, unit, work or total
+        self._begun: tuple[float, int, int, int] | None = None
         self._said = 0.0
-        self._open = False
+        self._bar: Any = None
+        self._task: Any = None
 
     def __enter__(self) -> "Countdown":
+        if sys.stderr.isatty():
+            from headwise.train.report import progress_bar
+
+            self._bar = progress_bar(sys.stderr, f"{{task.fields[done]:,}}/{self._total:,} {self._unit}")
         return self
 
-    def show(self, done: int) -> None:
-        now = time.monotonic()
+    def show(self, done: int, work: int | None = None, tokens: int = 0) -> None:
+        now, work = time.monotonic(), done if work is None else work
         if self._begun is None:  # what an earlier start has done says nothing of the speed
-            self._begun = (now, done)
+            self._begun, self._said = (now, done, work, tokens), now
             if done:
-                print(f"{done:,} of {self._total:,} {self._unit} are done already", file=sys.stderr, flush=True)
+                self.note(f"{done:,} of {self._total:,} {self._unit} are done already")
+            if self._bar is not None:
+                self._task = self._bar.add_task("", total=self._work, completed=work, done=done, figures="")
+                self._bar.start()
             return
-        if not self._watched and now - self._said < self.EVERY and done < self._total:
+        if self._bar is None and now - self._said < self.EVERY and done < self._total:
             return
         self._said = now
-        since, before = self._begun
-        speed = (done - before) / max(now - since, 1e-9)
-        left = timedelta(seconds=round((self._total - done) / speed)) if done > before else "?"
-        text = f"{done:,} of {self._total:,} {self._unit}, {speed:,.1f} a second, {left} left"
-        self._open = self._watched and done < self._total  # a line that will be written over
-        shown = f"\r{text}\x1b[K" if self._watched else text
-        print(shown, end="" if self._open else "\n", file=sys.stderr, flush=True)
+        since, done_before, work_before, tokens_before = self._begun
+        seconds = max(now - since, 1e-9)
+        figures = f"{(done - done_before) / seconds:,.1f} {self._unit}/s"
+        if tokens:
+            figures += f"  {(tokens - tokens_before) / seconds:,.0f} tokens/s"
+        with contextlib.suppress(OSError):  # the work does not end because nobody reads this
+            if self._bar is not None:
+                self._bar.update(self._task, completed=work, done=done, figures=figures)
+                return
+            left = (self._work - work) * seconds / (work - work_before) if work > work_before else 0
+            shown = f"left {timedelta(seconds=round(left))}" if work > work_before else "left ?"
+            print(f"{done:,}/{self._total:,} {self._unit}  {figures}  {shown}", file=sys.stderr, flush=True)
+
+    def note(self, text: str) -> None:
+        """A line that stays."""
+        with contextlib.suppress(OSError):
+            if self._bar is not None:
+                self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)
+            else:
+                print(text, file=sys.stderr, flush=True)
 
     def __exit__(self, *_: object) -> None:
-        if self._open:
-            print(file=sys.stderr)
+        if self._bar is not None:
+            with contextlib.suppress(OSError):
+                self._bar.stop()
 
 
 CHUNK = 1024

@@ -2,14 +2,20 @@
 
 import argparse
 import json
+import os
 import sys
-from dataclasses import replace
-from typing import IO, TYPE_CHECKING, Any
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from headwise.cli.options import (
+    Countdown,
     Counter,
     add_beam,
     add_command,
+    add_engine,
     add_languages,
     add_model,
     add_sampling,
@@ -17,12 +23,16 @@ from headwise.cli.options import (
     given_texts,
     output,
     positive,
+    refuse_same_file,
     sampling,
     translator,
 )
+from headwise.cli.train import say
+from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
-    from headwise.decode.translator import Translation
+    from headwise.decode.partial import Done, Share
+    from headwise.decode.translator import TranslateOptions, Translation
 
 
 def add_translate(commands: Any) -> None:
@@ -30,19 +40,27 @@ def add_translate(commands: Any) -> None:
         commands,
         "translate",
         run_translate,
-        "Translate texts, a file or standard input, line by line.",
+        "Translate texts, a file or standard input, line by line. From file to file, what was stopped or killed goes "
+        "on with the same command.",
         """
 headwise translate --model my-model "I ate an apple."
 headwise translate --model my-model --input book.en.xz --output book.de --beam 1
 cat lines.txt | headwise translate --model my-model --nbest 3 --scores --alignments
 headwise translate --model many --from en --to fr --json "Good morning."
+torchrun --nproc-per-node 8 -m headwise translate --model my-model --input web.en.zst --output web.de
 
 Columns are separated by tabs: with --nbest above 1 the number of the input line; with --scores the score;
 the text; with --alignments the word alignment (source-target, from 0).
 """,
     )
     add_texts(command, "translate")
+    command.add_argument(
+        "--shard",
+        metavar="K/N",
+        help="one of N parts of the work from file to file, as under torchrun; the last to end writes the file",
+    )
     add_model(command)
+    add_engine(command)
     add_languages(command)
     add_beam(command)
     command.add_argument("--nbest", type=positive, default=1, metavar="N", help="candidates a line (default: 1)")
@@ -77,6 +95,15 @@ def run_translate(args: argparse.Namespace) -> int:
         seed=args.seed,
         alignments=args.alignments or args.json,
     )
+    if from_file_to_file(args):
+        return translate_file(args, options)
+    if args.shard or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError("several processes share the work from file to file: give --input FILE and --output FILE")
+    return translate_stream(args, options)
+
+
+def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> int:
+    """Texts, or what comes through a pipe, as it comes."""
     texts = given_texts(args, "translate")
     engine = translator(args)
     engine.direction(args.source_language, args.target_language)
@@ -92,7 +119,7 @@ def run_translate(args: argparse.Namespace) -> int:
             )
             for text, result in zip(chunk, results, strict=True):
                 done += 1
-                print_translation(text, result, done, args, file)
+                print(row(args, done, text, result), file=file)
                 if not result.complete:
                     print(f"headwise: line {done}: cut off at the length limit (--max-ratio)", file=sys.stderr)
             file.flush()
@@ -100,7 +127,136 @@ def run_translate(args: argparse.Namespace) -> int:
     return 0
 
 
-def print_translation(text: str, result: "Translation", number: int, args: argparse.Namespace, file: IO[str]) -> None:
+# --- from file to file ---------------------------------------------------------------------------------
+
+
+def from_file_to_file(args: argparse.Namespace) -> bool:
+    """Whether the input can be read again after a kill, and the output appear when it is whole."""
+    if args.text or args.input in (None, "-") or args.output in (None, "-"):
+        return False
+    source, out = Path(args.input), Path(args.output).absolute()
+    if (source.exists() and not source.is_file()) or (out.exists() and not out.is_file()):
+        return False
+    return not any(path.absolute().is_relative_to(place) for path in (source, out) for place in ("/dev", "/proc"))
+
+
+def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int:
+    """Resumable, and shared with other processes where there are some."""
+    from headwise.data.files import numbered_lines
+    from headwise.decode import partial
+    from headwise.decode.bulk import model_digest, translate_lines
+    from headwise.decode.survey import survey
+    from headwise.train.interrupt import StopRequest
+
+    refuse_same_file(args.input, args.output)
+    source, out = Path(args.input), Path(args.output).resolve()
+    share, launched = share_of(args)
+    surveyed = survey(source, say)
+    engine = translator(args)
+    engine.direction(args.source_language, args.target_language)
+    made = made_by(args, options, model_digest(engine)) | {"input": surveyed.digest}
+    first = share.number == 0 or not launched
+    tell = say if first else (lambda text: None)
+    if partial.is_made(out, made, share):
+        tell(f"{out} is complete already")
+        return 0
+    with StopRequest(once=not launched) as stop, Countdown(surveyed.lines, "lines", surveyed.bytes) as countdown:
+        complete = translate_lines(
+            engine,
+            (text for _, text in numbered_lines(source)),
+            out,
+            languages=(args.source_language, args.target_language),
+            options=options,
+            made=made,
+            row=lambda number, text, found: row(args, number, text, found),
+            prefix=args.prefix,
+            share=share,
+            progress=shown(countdown, out, share) if first else (lambda done: None),
+            stop=lambda: bool(stop),
+            say=countdown.note,
+        )
+    if not complete:
+        tell("stopped, all saved; the same command goes on from there")
+        return 128 + stop.number
+    surveyed.check(source)
+    cut = partial.progress_of(out, share).cut
+    try:  # or the others have ended while this one started
+        finished = partial.finish(out, share=share) or partial.is_made(out, made, share)
+    except partial.BusyError:  # the other of the last two
+        finished = False
+    if not finished:
+        if not launched:
+            say(f"part {share.number + 1} of {share.count} is done; the last one to end writes {out}")
+    elif cut:
+        say(f"{cut:,} lines were cut off at the length limit (--max-ratio)")
+    return 0
+
+
+def share_of(args: argparse.Namespace) -> "tuple[Share, bool]":
+    """Which part of the work is this process's; True if a launcher has started it, once for each part."""
+    from headwise.decode.partial import WHOLE, Share
+
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count > 1:
+        if args.shard:
+            raise ConfigError("torchrun says which part a process has: leave out --shard")
+        if args.device in ("auto", "cuda"):
+            args.device = own_device(args.device, int(os.environ.get("LOCAL_RANK", "0")))
+        return Share(int(os.environ["RANK"]), count), True
+    if not args.shard:
+        return WHOLE, False
+    number, _, parts = args.shard.partition("/")
+    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
+        raise ConfigError(f"--shard {args.shard}: not K/N with K from 1 to N, such as 2/8")
+    return Share(int(number) - 1, int(parts)), False
+
+
+def own_device(name: str, local_rank: int) -> str:
+    """The GPU of this process, of those of its machine."""
+    import torch
+
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not gpus:
+        return name
+    if local_rank >= gpus:
+        raise ConfigError(
+            f"process {local_rank} of this machine has no GPU: there are {gpus}; "
+            "lower --nproc-per-node, or give --device cpu"
+        )
+    return f"cuda:{local_rank}"
+
+
+def made_by(args: argparse.Namespace, options: "TranslateOptions", model: str) -> dict[str, Any]:
+    """All that the result depends on but the input. How many sentences are searched together is left out."""
+    search = {name: value for name, value in asdict(options).items() if name != "batch_tokens"}
+    shape = {name: getattr(args, name) for name in ("prefix", "json", "scores")}
+    languages = [args.source_language, args.target_language]
+    return {"model": model, "engine": args.engine, "languages": languages, **shape, **search}
+
+
+def shown(countdown: Countdown, out: Path, share: "Share") -> "Callable[[Done], None]":
+    """The progress of all processes, which is on the disk; one alone need not look there."""
+    from headwise.decode.partial import progress_of
+
+    looked = 0.0
+
+    def show(done: "Done") -> None:
+        nonlocal looked
+        if share.count > 1:
+            if time.monotonic() - looked < 1:
+                return
+            looked = time.monotonic()
+            done = progress_of(out, share)
+        countdown.show(done.lines, done.source_bytes, done.tokens)
+
+    return show
+
+
+# --- what is written -----------------------------------------------------------------------------------
+
+
+def row(args: argparse.Namespace, number: int, text: str, result: "Translation") -> str:
+    """What is written for a line, without the last line end."""
     from headwise.decode.alignment import pharaoh
 
     candidates = result.nbest or [result]
@@ -108,14 +264,15 @@ def print_translation(text: str, result: "Translation", number: int, args: argpa
         record = {"source": text, **as_json(result)}
         if args.nbest > 1:
             record["nbest"] = [as_json(candidate) for candidate in candidates]
-        print(json.dumps(record, ensure_ascii=False), file=file)
-        return
+        return json.dumps(record, ensure_ascii=False)
+    rows = []
     for candidate in candidates if args.nbest > 1 else [result]:
         columns = [str(number)] if args.nbest > 1 else []
         columns += [f"{candidate.score:.4f}"] if args.scores else []
         columns += [candidate.text]
         columns += [pharaoh(candidate.alignment)] if args.alignments else []
-        print("\t".join(columns), file=file)
+        rows.append("\t".join(columns))
+    return "\n".join(rows)
 
 
 def as_json(translation: "Translation") -> dict[str, Any]:

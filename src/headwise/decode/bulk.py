@@ -1,39 +1,43 @@
 """Files of any size, translated so that a kill at any moment costs a few seconds and no line is lost or doubled.
 
-Results are appended to `NAME.partial`, a chunk at a time. `NAME.partial.json` says how many lines and bytes of it are
-certain, and what made them; a later start cuts off whatever was written after that and goes on there. It is replaced
-only when the bytes it speaks of are on the disk.
+Lines are taken in windows, sorted by length there, and cut into groups that take a second or a few: the work can be
+stopped and saved after each of them. Windows and groups follow from the lines alone. So what is translated together,
+and with it every last digit of a score, does not depend on where the work was interrupted, nor on how many processes
+share it: each takes every so many-th group.
 """
 
-import contextlib
 import hashlib
 import itertools
-import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from headwise.atomic import disk_errors, write_json
+from headwise.decode.partial import WHOLE, Done, Group, Plan, Share, open_partial
 from headwise.decode.translator import TranslateOptions, Translation, Translator
-from headwise.errors import CheckpointError, ConfigError
-from headwise.storage import read_json
+from headwise.storage import write_when_there_is_room
 
-CHUNK = 1024
-"""Lines that are sorted and batched together, and saved together."""
+WINDOW_LINES = 16_384
+WINDOW_CHARACTERS = 1 << 22
+"""Lines that are sorted together; they and the places of their rows are all that is kept in memory."""
 
-GPU_BATCH_TOKENS = 16_384
-"""Source tokens times beam of a batch there: a GPU that is given a few sentences waits for memory all the time."""
+CPU_GROUP_TOKENS = 8192
+GPU_GROUP_TOKENS = 262_144
+"""Source tokens times beam of a group: a second or a few of work, and some batches of it."""
+BYTES_PER_TOKEN = 4
+"""About; in scripts of three bytes a character, a token has fewer characters."""
+
+SAVE_EVERY = 2.0
+"""Seconds between two savings; saving takes some milliseconds."""
+STOP_WITHIN = 3.0
+"""Seconds after which a group is given up, once asked to stop; a batch is always searched to its end."""
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What is certain of a result that is not finished: it is on the disk."""
-
-    lines: int = 0
-    bytes: int = 0
+class _StoppedError(Exception):
+    """The group at hand is given up."""
 
 
 def translate_lines(
@@ -44,84 +48,118 @@ def translate_lines(
     languages: tuple[str | None, str | None],
     options: TranslateOptions,
     made: dict[str, Any],
-    row: Callable[[str, Translation], str],
-    progress: Callable[[int], None] | None = None,
+    row: Callable[[int, str, Translation], str],
+    prefix: str = "",
+    share: Share = WHOLE,
+    progress: Callable[[Done], None] = lambda done: None,
     stop: Callable[[], bool] = bool,
-    chunk: int = CHUNK,
+    say: Callable[[str], None] = lambda text: None,
+    plan: Plan | None = None,
+    save_every: float | None = None,
 ) -> bool:
-    """Write `row(line, its translation)` for each line into the partial result of `out`; False if stopped before the
-    end. `finish` then makes the file of it.
+    """Write `row(number, line, its translation)` for each line of a share into the partial result of `out`; False if
+    stopped before the end. `partial.finish` then makes the file of it.
 
     `lines` must be the same at each start, and `made` says what they and the translator are: going on with other
-    ones is refused. `row` gives one line, without its end. Each chunk draws from a seed of its own, so that a
-    result does not depend on where it was interrupted. `progress` is told the number of lines done, first of all
-    of those from earlier starts.
+    ones is refused. `row` gives what is written for a line, without the last line end; lines are numbered from 1. Each
+    group draws from a seed of its own. `progress` is told what is done, first of all what was done by earlier starts.
     """
-    if not options.batch_tokens and translator.device.type == "cuda":
-        options = replace(options, batch_tokens=GPU_BATCH_TOKENS)
-    with _claimed(out) as file:
-        done = begin(out, made, chunk)
-        with disk_errors(partial_path(out)):
-            file.truncate(done.bytes)
-        if progress is not None:
-            progress(done.lines)
-        for texts in _chunks(itertools.islice(lines, done.lines, None), chunk):
-            drawing = replace(options, seed=options.seed + done.lines)
-            results = translator.translate(texts, *languages, options=drawing)
-            written = "".join(f"{row(text, found)}\n" for text, found in zip(texts, results, strict=True)).encode()
-            with disk_errors(partial_path(out)):
-                file.write(written)
-                file.flush()
-                os.fsync(file.fileno())
-            done = Progress(done.lines + len(texts), done.bytes + len(written))
-            _save(out, made, chunk, done)
-            if progress is not None:
-                progress(done.lines)
+    width = options.nbest if options.sampling else max(options.beam, options.nbest)
+    hurry = _Hurry(stop)
+
+    def translated(group: Group) -> list[Translation]:
+        drawing = replace(options, seed=(options.seed + group.number) % 2**63)
+        return translator.translate(group.texts, *languages, prefix=prefix, options=drawing, progress=hurry)
+
+    with open_partial(out, share, made, plan or default_plan(translator.device)) as partial:
+        before, saved = partial.done, time.monotonic()
+        progress(before)
+        for group in groups(lines, partial.plan, width, before):
+            if group.number < before.groups or group.number % share.count != share.number:
+                continue
+            try:
+                found = translated(group)
+            except _StoppedError:
+                break
+            rows = [
+                f"{row(group.first_line + place + 1, text, each)}\n".encode(errors="backslashreplace")
+                for place, text, each in zip(group.lines, group.texts, found, strict=True)
+            ]
+            cut = sum(not each.complete for each in found)
+            partial.add(group, rows, sum(len(each.tokens) for each in found), cut)
+            progress(partial.done)
             if stop():
-                return False
-    return True
-
-
-def begin(out: Path, made: dict[str, Any], chunk: int = CHUNK) -> Progress:
-    """What there is of the result already; an error if it was made in another way."""
-    path = state_path(out)
-    if not path.exists():
-        _save(out, made, chunk, Progress())
-        return Progress()
-    state = read_json(path)
-    try:
-        done = Progress(int(state["lines"]), int(state["bytes"]))
-        before: dict[str, Any] = {**state["made"], "chunk": state["chunk"]}
-    except (KeyError, TypeError, ValueError):
-        raise CheckpointError(f"{path}: damaged: remove it and {partial_path(out)} to start anew") from None
-    refuse_changes(path, before, {**made, "chunk": chunk})
-    found = partial_path(out).stat().st_size if partial_path(out).exists() else 0
-    if found < done.bytes:
-        raise CheckpointError(
-            f"{partial_path(out)}: {found:,} bytes, but {done.bytes:,} were written: remove it and {path} to start anew"
-        )
-    return done
-
-
-def refuse_changes(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
-    """An error that names what is not as it was when the result was begun."""
-    for key in dict.fromkeys([*before, *now]):
-        if before.get(key) != now.get(key):
-            raise ConfigError(
-                f"{path}: begun with {key} {before.get(key)!r}, not {now.get(key)!r}: give the same to go on, "
-                "or choose another file"
-            )
-
-
-def finish(out: Path, make: Callable[[Path], None] | None = None) -> None:
-    """The file of a result whose lines are all there; `make` writes it from the partial one, or it is renamed."""
-    with disk_errors(out):
-        if make is None:
-            partial_path(out).replace(out)
+                break
+            if time.monotonic() - saved >= (SAVE_EVERY if save_every is None else save_every):
+                write_when_there_is_room(partial.save, say, stop)
+                saved = time.monotonic()
         else:
-            make(partial_path(out))
-            partial_path(out).unlink(missing_ok=True)
-        state_path(out).unlink(missing_ok=True)
+            partial.complete()
+        write_when_there_is_room(partial.save, say, stop)
+        return partial.done.complete
+
+
+class _Hurry:
+    """Called after each batch: ends a group that goes on for too long after the request to stop."""
+
+    def __init__(self, stop: Callable[[], bool]) -> None:
+        self._stop = stop
+        self._asked: float | None = None
+
+    def __call__(self, sentences: int) -> None:
+        if not self._stop():
+            return
+        now = time.monotonic()
+        self._asked = now if self._asked is None else self._asked
+        if now - self._asked >= STOP_WITHIN:
+            raise _StoppedError
+
+
+def default_plan(device: torch.device) -> Plan:
+    return Plan(WINDOW_LINES, WINDOW_CHARACTERS, GPU_GROUP_TOKENS if device.type == "cuda" else CPU_GROUP_TOKENS)
+
+
+def groups(lines: Iterable[str], plan: Plan, width: int, done: Done) -> Iterator[Group]:
+    """The groups of the lines, from the window on in which the work stopped; `width`: of the beam."""
+    first_line, first_group = done.window_line, done.window_group
+    for texts in windows(itertools.islice(lines, first_line, None), plan):
+        number = first_group
+        for members in by_cost(texts, plan.group_tokens // width):
+            yield Group(number, first_line, first_group, members, [texts[place] for place in members])
+            number += 1
+        first_line, first_group = first_line + len(texts), number
+
+
+def windows(lines: Iterator[str], plan: Plan) -> Iterator[list[str]]:
+    """Neighbouring lines, as many as the plan allows, at least one."""
+    texts: list[str] = []
+    size = 0
+    for text in lines:
+        if texts and (len(texts) == plan.window_lines or size + len(text) > plan.window_characters):
+            yield texts
+            texts, size = [], 0
+        texts.append(text)
+        size += len(text)
+    if texts:
+        yield texts
+
+
+def by_cost(texts: Sequence[str], tokens: int) -> Iterator[list[int]]:
+    """The places of the texts, longest first, in groups of about so many tokens; no group is empty.
+
+    Tokens are guessed from bytes: to count them would take as long as all else that is not the model.
+    """
+    costs = [len(text.encode()) // BYTES_PER_TOKEN + 2 for text in texts]
+    members: list[int] = []
+    total = 0
+    for place in sorted(range(len(texts)), key=lambda place: -costs[place]):
+        if members and total + costs[place] > tokens:
+            yield members
+            members, total = [], 0
+        members.append(place)
+        total += costs[place]
+    if members:
+        yield members
 
 
 def model_digest(translator: Translator) -> str:
@@ -131,41 +169,3 @@ def model_digest(translator: Translator) -> str:
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def partial_path(out: Path) -> Path:
-    return out.with_name(f"{out.name}.partial")
-
-
-def state_path(out: Path) -> Path:
-    return out.with_name(f"{out.name}.partial.json")
-
-
-def _save(out: Path, made: dict[str, Any], chunk: int, done: Progress) -> None:
-    write_json(state_path(out), {"lines": done.lines, "bytes": done.bytes, "chunk": chunk, "made": made})
-
-
-@contextlib.contextmanager
-def _claimed(out: Path) -> Iterator[Any]:
-    """The partial file, open, for this process alone: two of them would write over each other's lines."""
-    path = partial_path(out)
-    try:
-        file = path.open("ab+")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
-    with file:
-        try:
-            import fcntl
-        except ImportError:  # Windows has no such locks
-            pass
-        else:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise ConfigError(f"{path}: another process is writing it") from None
-        yield file
-
-
-def _chunks(lines: Iterator[str], size: int) -> Iterator[list[str]]:
-    while texts := list(itertools.islice(lines, size)):
-        yield texts

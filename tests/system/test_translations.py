@@ -1,0 +1,92 @@
+"""The translation of a file survives kills and full disks, and ends with the file that nothing happened to."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from headwise.decode.partial import WHOLE, progress_of
+
+from .test_disk import disk, fill  # noqa: F401 - a fixture
+from .translations import LINES, kill_translations, prepare, said_path, start, undisturbed
+
+FEW = 0.3
+"""Of the room that the result takes."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], bytes]:
+    folder = tmp_path_factory.mktemp("translations")
+    arguments = prepare(folder)
+    return arguments, undisturbed(arguments, folder / "whole" / "out")[0]
+
+
+def leave_room(disk: Path, size: int) -> Path:  # noqa: F811
+    """Fill a disk but for so many bytes."""
+    spare = disk / "spare"
+    spare.write_bytes(b"x" * size)
+    ballast = fill(disk)
+    spare.unlink()
+    return ballast
+
+
+@pytest.mark.slow
+def test_kill_9_at_random_moments(tmp_path: Path) -> None:
+    """`python -m tests.system --translations 100` is the same with more of them."""
+    tally = kill_translations(tmp_path, 8, seed=1)
+    assert tally.kills >= 8
+    assert tally.files >= 1
+
+
+def test_a_disk_that_fills(whole: tuple[list[str], bytes], disk: Path) -> None:  # noqa: F811
+    """In the middle, and again when there is too little room to put the rows in order."""
+    arguments, expected = whole
+    out = disk / "out"
+    ballast = leave_room(disk, int(FEW * len(expected)))
+    process = start(arguments, out)
+    process.join(60)
+    told = said_path(out).read_text()
+    assert process.exitcode == 2, told
+    last = told.strip().splitlines()[-1]
+    assert last.startswith(f"headwise: could not write {out}.partial"), last
+    assert "the disk is full" in last
+    assert "the same command goes on" in last
+    assert "Traceback" not in told
+    assert not out.exists()
+    reached = progress_of(out, WHOLE).lines
+    assert 0 < reached < len(LINES)
+    ballast.unlink()
+    ballast = leave_room(disk, int(1.5 * len(expected)))
+    process = start(arguments, out)
+    process.join(60)
+    told = said_path(out).read_text()
+    assert process.exitcode == 2, told
+    assert f"{reached} of {len(LINES)} lines are done already" in told
+    assert told.strip().splitlines()[-1].startswith(f"headwise: could not write {out}: the disk is full"), told
+    assert not out.exists()
+    assert progress_of(out, WHOLE).complete
+    ballast.unlink()
+    process = start(arguments, out)
+    process.join(60)
+    assert process.exitcode == 0, said_path(out).read_text()
+    assert out.read_bytes() == expected
+    assert os.listdir(disk) == ["out"]  # noqa: PTH208
+
+
+def test_waiting_for_room(whole: tuple[list[str], bytes], disk: Path) -> None:  # noqa: F811
+    arguments, expected = whole
+    out = disk / "out"
+    ballast = leave_room(disk, int(FEW * len(expected)))
+    process = start(arguments, out, seconds_for_room=60)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.exitcode is None:
+        process.join(0.05)
+        if said_path(out).exists() and "Waiting for room" in said_path(out).read_text():
+            break
+    assert process.exitcode is None, said_path(out).read_text()
+    ballast.unlink()
+    process.join(60)
+    assert process.exitcode == 0, said_path(out).read_text()
+    assert "there is room on the disk again" in said_path(out).read_text()
+    assert out.read_bytes() == expected
