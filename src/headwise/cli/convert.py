@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise.cli.options import add_command
+from headwise.errors import ConfigError
 
 
 def add_convert(commands: Any) -> None:
@@ -12,29 +13,56 @@ def add_convert(commands: Any) -> None:
         commands,
         "convert",
         run_convert,
-        "Turn a published model into a Headwise folder, or a Headwise model into one that `transformers` loads.",
+        "Turn a published model into a Headwise folder, or a model into one that other programs load.",
         """
 headwise convert opus-mt-en-fr my-en-fr
 headwise convert smollm2.Q4_1.gguf smollm2
 headwise convert stories15M/model.bin stories
+headwise convert my-model small-model --precision int8
 headwise convert my-model for-transformers --to huggingface
+headwise convert my-model fast-model --to ctranslate2 --precision int8
+headwise convert my-model graphs --to onnx
 
 SRC is a Headwise folder, a Hugging Face folder (safetensors, or a .bin of weights alone), a .gguf file or a .bin of
 llama2.c. Nothing in it is ever executed. A weight too many, too few or of another shape is an error.
+
+headwise: ours; with --precision int8 a translator for CPUs, a quarter of the size. huggingface: what `transformers`
+loads. ctranslate2: translators and language models, for ctranslate2.Translator and ctranslate2.Generator. onnx:
+translators, as an encoder and a step of the decoder. These two need headwise[export], and write a program,
+translate.py, that shows how the folder is used without Headwise (docs/export.md).
 """,
     )
     command.add_argument("source", metavar="SRC")
     command.add_argument("target", metavar="DST", help="a folder that is not there yet")
-    command.add_argument("--to", choices=("headwise", "huggingface"), default="headwise", help="default: headwise")
+    command.add_argument(
+        "--to", choices=("headwise", "huggingface", "ctranslate2", "onnx"), default="headwise", help="default: headwise"
+    )
+    command.add_argument(
+        "--precision",
+        choices=("float32", "float16", "int8"),
+        default="float32",
+        help="of the weights; huggingface: float32 alone; headwise: float32 or int8 (default: float32)",
+    )
     command.add_argument(
         "--as", dest="model_type", default="", metavar="TYPE", help="which of several fitting families"
     )
 
 
 def run_convert(args: argparse.Namespace) -> int:
+    source, target = Path(args.source), Path(args.target)
+    if args.to in ("ctranslate2", "onnx"):
+        from headwise.models.export.folder import export
+
+        if args.model_type:
+            raise ConfigError(f"--as names a family of --to huggingface: --to {args.to} has none")
+        export(source, target, args.to, args.precision)
+        print(f"wrote {args.target}: see its README.md")
+        return 0
     from headwise.models.folder import convert
 
-    description = convert(Path(args.source), Path(args.target), args.to, args.model_type)
+    if args.precision not in {"headwise": ("float32", "int8"), "huggingface": ("float32",)}[args.to]:
+        raise ConfigError(f"--precision {args.precision} is for --to ctranslate2 or onnx, not --to {args.to}")
+    description = convert(source, target, args.to, args.model_type, args.precision)
     if description.tokenizer is None and description.config.family != "vision":
         print("no tokenizer was found: the folder holds config and weights alone")
     print(f"wrote {args.target}")

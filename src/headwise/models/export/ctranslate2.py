@@ -1,0 +1,324 @@
+"""A model in the format of CTranslate2, which runs translators and language models on CPUs and GPUs.
+
+CTranslate2's own specification classes say which weights there are and write them; here they are only filled. What it
+has no word for is refused, or, where there is an equal model that it can say, written as that.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from headwise.config import ModelConfig
+from headwise.errors import ConfigError
+from headwise.models.blocks import PARALLEL
+from headwise.models.causal_lm import CausalLM
+from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.models.export.pieces import vocabularies
+from headwise.models.loaded import LoadedModel
+from headwise.nn.attention import MultiHeadAttention
+from headwise.nn.embedding import OutputProjection, TokenEmbedding
+from headwise.nn.feed_forward import FeedForward, GatedFeedForward
+from headwise.nn.positions import Learned, PositionEncoding, Relative, Rotary, Sinusoidal
+from headwise.nn.stack import Layer, ParallelLayer, Stack
+from headwise.text.tokenizer import Tokenizer
+
+Array = NDArray[np.float32]
+
+ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH"}
+"""Ours, and CTranslate2's names for them."""
+
+SHORTEST_TABLE = 1024
+"""Positions that are computed here are a table there: it has this many rows at least."""
+
+NEVER = -1e4
+"""Added to the logits of tokens that a text never contains; float16 can hold it."""
+
+
+def write_translator(loaded: LoadedModel, folder: Path, precision: str) -> None:
+    """model.bin, config.json and the vocabularies of an encoder-decoder, for `ctranslate2.Translator`."""
+    from ctranslate2.specs import transformer_spec
+
+    model, config, tokenizer = loaded.model, loaded.config, loaded.tokenizer
+    assert isinstance(model, EncoderDecoder)
+    assert tokenizer is not None
+    check(config)
+    assert isinstance(model.encoder, Stack)
+    assert isinstance(model.decoder, Stack)
+    encoder = transformer_spec.TransformerEncoderSpec(
+        model.encoder.depth, config.encoder_heads or config.heads, **_shape(config, model.source_positions)
+    )
+    decoder = transformer_spec.TransformerDecoderSpec(
+        model.decoder.depth, config.heads, **_shape(config, model.target_positions)
+    )
+    _enter(encoder, encoder.embeddings[0], model.source_embedding, model.source_positions, model.source_norm, config)
+    _enter(decoder, decoder.embeddings, model.target_embedding, model.target_positions, model.target_norm, config)
+    _stack(encoder, model.encoder, model.source_positions, expand=True)
+    _stack(decoder, model.decoder, model.target_positions, expand=True)
+    _project(decoder, model.output_projection, tokenizer.specials)
+    spec = transformer_spec.TransformerSpec(encoder, decoder)
+    source, target = vocabularies(tokenizer, loaded.description.rows)
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
+    _name_specials(spec.config, config, tokenizer, source)
+    added = added_to_source(loaded)
+    spec.config.add_source_bos, spec.config.add_source_eos = added
+    if added[0]:
+        spec.config.bos_token = source[_source_frame(loaded)[0][0]]
+    spec.config.decoder_start_token = decoder_start(loaded, target)
+    _save(spec, folder, precision)
+
+
+def write_generator(loaded: LoadedModel, folder: Path, precision: str) -> None:
+    """The same of a language model, for `ctranslate2.Generator`."""
+    from ctranslate2.specs import transformer_spec
+
+    model, config, tokenizer = loaded.model, loaded.config, loaded.tokenizer
+    assert isinstance(model, CausalLM)
+    assert tokenizer is not None
+    check(config)
+    assert isinstance(model.decoder, Stack)
+    grouped = config.key_value_heads not in (0, config.heads)
+    decoder = transformer_spec.TransformerDecoderSpec(
+        model.decoder.depth,
+        config.heads,
+        **_shape(config, model.positions),
+        with_encoder_attention=False,
+        num_heads_kv=config.key_value_heads if grouped else None,
+        parallel_residual=config.norm_order in PARALLEL,
+        shared_layer_norm=config.norm_order == "parallel_shared",
+    )
+    spec = transformer_spec.TransformerDecoderModelSpec(decoder)
+    _enter(spec.decoder, spec.decoder.embeddings, model.embedding, model.positions, model.embedding_norm, config)
+    _stack(spec.decoder, model.decoder, model.positions, expand=False)
+    never = [] if loaded.task.published else [i for i in tokenizer.specials if i not in (tokenizer.eos, tokenizer.unk)]
+    _project(spec.decoder, model.output_projection, never)
+    names, _ = vocabularies(tokenizer, loaded.description.rows)
+    spec.register_vocabulary(names)
+    _name_specials(spec.config, config, tokenizer, names)
+    _save(spec, folder, precision)
+
+
+def check(config: ModelConfig) -> None:
+    """Refuse what CTranslate2 cannot compute, all of it at once."""
+    scaling = config.rotary_scaling.kind
+    refused = {
+        f"stack = {config.stack!r}": config.stack != "transformer",
+        f"window = {config.window}": config.window > 0,
+        f"rotary_scaling.kind = {scaling!r}": config.positions == "rotary" and scaling not in ("none", "linear"),
+        # It scores with them as we do, but after a prompt of several tokens it goes on otherwise.
+        "relative positions of a decoder alone": config.positions == "relative" and config.family == "causal_lm",
+    }
+    found = [what for what, is_so in refused.items() if is_so]
+    if found:
+        raise ConfigError(f"CTranslate2 has no such model: {', '.join(found)}; --to onnx or huggingface may take it")
+
+
+def added_to_source(loaded: LoadedModel) -> tuple[bool, bool]:
+    """Whether CTranslate2 itself puts the one token that begins every source before it, and the end after it."""
+    assert loaded.tokenizer is not None
+    before, after = _source_frame(loaded)
+    return len(before) == 1 and not loaded.task.tags, after == [loaded.tokenizer.eos]
+
+
+def decoder_start(loaded: LoadedModel, target: Sequence[str]) -> str | None:
+    """The token that a decoder begins with; None where it depends on the target language."""
+    assert loaded.tokenizer is not None
+    languages = {language for _, language in loaded.task.directions} if loaded.task.tags else {""}
+    starts = {loaded.tokenizer.decoder_start(language) for language in languages}
+    return target[starts.pop()] if len(starts) == 1 else None
+
+
+def _source_frame(loaded: LoadedModel) -> tuple[list[int], list[int]]:
+    assert loaded.tokenizer is not None
+    return loaded.tokenizer.source_frame(*(loaded.task.directions[0] if loaded.task.tags else ("", "")))
+
+
+def _shape(config: ModelConfig, positions: PositionEncoding) -> dict[str, Any]:
+    """What encoders and decoders are told alike."""
+    from ctranslate2.specs import attention_spec, common_spec
+
+    shape: dict[str, Any] = {
+        "pre_norm": config.norm_order != "post",
+        "activation": common_spec.Activation[ACTIVATIONS[config.activation]],
+        "layernorm_embedding": config.embedding_norm,
+        "relative_attention_bias": isinstance(positions, Relative),
+        "ffn_glu": config.feed_forward == "gated",
+        "rms_norm": config.norm == "rms",
+        "head_dim": config.head_width or None,
+    }
+    if isinstance(positions, Rotary):
+        stretched = config.rotary_scaling.kind == "linear"
+        shape |= {
+            "rotary_dim": positions.frequencies.width,
+            "rotary_interleave": False,
+            "rotary_base": config.rotary_base,
+            "rotary_scaling_type": attention_spec.RotaryScalingType.Linear if stretched else None,
+            "rotary_scaling_factor": config.rotary_scaling.factor,
+        }
+    return shape
+
+
+def _enter(
+    spec: Any,
+    embedding_spec: Any,
+    embedding: TokenEmbedding,
+    positions: PositionEncoding,
+    norm: nn.Module | None,
+    config: ModelConfig,
+) -> None:
+    """All that comes before the first layer."""
+    embedding_spec.weight = _array(embedding.weight)
+    spec.scale_embeddings = float(embedding.scale)
+    if norm is not None:
+        _norm(spec.layernorm_embedding, norm)
+    if not isinstance(positions, Rotary | Relative):
+        rows = max(config.max_positions, SHORTEST_TABLE)
+        spec.position_encodings.encodings = _table(positions, rows, embedding.weight.size(1))
+
+
+def _table(positions: PositionEncoding, rows: int, width: int) -> Array:
+    """A row a position from the first on; without one, CTranslate2 would compute sines of its own."""
+    if isinstance(positions, Learned):
+        return _array(positions.weight[positions.offset :])
+    if isinstance(positions, Sinusoidal):
+        return _array(positions.table(torch.arange(rows)))
+    return np.zeros((rows, width), np.float32)
+
+
+def _stack(spec: Any, stack: Stack, positions: PositionEncoding, *, expand: bool) -> None:
+    """`expand` gives every head keys and values of its own where groups share them, which cross-attention there
+    does not know; what CTranslate2 finds twice it writes once."""
+    for number, layer_spec in enumerate(spec.layer):
+        layer = stack.layers[number * len(stack.layers) // stack.depth]
+        assert isinstance(layer, Layer | ParallelLayer)
+        _self_attention(layer_spec.self_attention, layer.self_attention, positions, expand)
+        _feed_forward(layer_spec.ffn, layer.feed_forward)
+        if isinstance(layer, ParallelLayer):
+            _parallel_norms(layer_spec, layer)
+            continue
+        _norm(layer_spec.self_attention.layer_norm, layer.self_norm.norm)
+        _norm(layer_spec.ffn.layer_norm, layer.feed_forward_norm.norm)
+        if layer.cross_attention is not None and layer.cross_norm is not None:
+            query, key, value, output = _projections(layer.cross_attention, expand)
+            _linear(layer_spec.attention.linear[0], query)
+            _linear(layer_spec.attention.linear[1], key, value)
+            _linear(layer_spec.attention.linear[2], output)
+            _scale(layer_spec.attention, layer.cross_attention)
+            _norm(layer_spec.attention.layer_norm, layer.cross_norm.norm)
+    if stack.final_norm is not None:
+        _norm(spec.layer_norm, stack.final_norm)
+
+
+def _self_attention(spec: Any, attention: MultiHeadAttention, positions: PositionEncoding, expand: bool) -> None:
+    query, key, value, output = _projections(attention, expand)
+    _linear(spec.linear[0], query, key, value)
+    _linear(spec.linear[1], output)
+    _scale(spec, attention)
+    if isinstance(positions, Relative):
+        spec.relative_attention_bias = _array(positions.weight)
+        spec.relative_attention_max_distance = np.int32(positions.distance)
+
+
+def _scale(spec: Any, attention: MultiHeadAttention) -> None:
+    if attention.scale is not None:
+        spec.queries_scale = float(attention.scale)
+
+
+Weights = tuple[Tensor, Tensor | None]
+"""A matrix [out, in], and a bias if there is one."""
+
+
+def _projections(attention: MultiHeadAttention, expand: bool) -> tuple[Weights, Weights, Weights, Weights]:
+    groups = attention.heads // attention.key_value_heads if expand else 1
+    query, output = (_weights(linear) for linear in (attention.query, attention.output))
+    key, value = (_weights(linear) for linear in (attention.key, attention.value))
+    if groups > 1:
+        key, value = _repeated(key, attention, groups), _repeated(value, attention, groups)
+    return query, key, value, output
+
+
+def _repeated(weights: Weights, attention: MultiHeadAttention, groups: int) -> Weights:
+    """The rows of each key/value head as often as there are heads that share it."""
+
+    def repeat(tensor: Tensor) -> Tensor:
+        heads = tensor.view(attention.key_value_heads, attention.head_width, *tensor.shape[1:])
+        return heads.repeat_interleave(groups, 0).flatten(0, 1)
+
+    weight, bias = weights
+    return repeat(weight), None if bias is None else repeat(bias)
+
+
+def _feed_forward(spec: Any, feed_forward: FeedForward | GatedFeedForward) -> None:
+    if isinstance(feed_forward, GatedFeedForward):
+        _linear(spec.linear_0, _weights(feed_forward.gate))
+        _linear(spec.linear_0_noact, _weights(feed_forward.expand))
+    else:
+        _linear(spec.linear_0, _weights(feed_forward.expand))
+    _linear(spec.linear_1, _weights(feed_forward.contract))
+
+
+def _parallel_norms(spec: Any, layer: ParallelLayer) -> None:
+    from ctranslate2.specs import common_spec
+
+    norms = {"shared_layer_norm": layer.self_norm}
+    if layer.feed_forward_norm is not None:
+        norms = {"input_layer_norm": layer.self_norm, "post_attention_layer_norm": layer.feed_forward_norm}
+    for name, norm in norms.items():
+        setattr(spec, name, common_spec.LayerNormSpec(rms_norm=isinstance(norm, nn.RMSNorm)))
+        _norm(getattr(spec, name), norm)
+
+
+def _project(spec: Any, projection: OutputProjection, never: Sequence[int]) -> None:
+    """The logits. Our search leaves some tokens out; CTranslate2's does so by their bias, whoever calls it."""
+    spec.projection.weight = _array(projection.weight)
+    if projection.scale != 1:
+        spec.scale_outputs = float(projection.scale)
+    if projection.bias is not None or never:
+        rows = projection.weight.size(0)
+        bias = np.zeros(rows, np.float32) if projection.bias is None else _array(projection.bias).copy()
+        bias[list(never)] = NEVER
+        spec.projection.bias = bias
+
+
+def _linear(spec: Any, *parts: Weights) -> None:
+    """Several projections of the same input are one."""
+    spec.weight = _array(torch.cat([weight for weight, _ in parts]))
+    biases = [bias for _, bias in parts if bias is not None]
+    if biases:
+        spec.bias = _array(torch.cat(biases))
+
+
+def _weights(linear: nn.Linear) -> Weights:
+    bias: Tensor | None = linear.bias
+    return linear.weight, bias
+
+
+def _norm(spec: Any, norm: nn.Module) -> None:
+    assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
+    spec.gamma = _array(norm.weight)
+    if isinstance(norm, nn.LayerNorm):
+        spec.beta = _array(norm.bias)
+
+
+def _array(tensor: Tensor) -> Array:
+    """A copy: CTranslate2 rounds and scales weights where they lie, and these are still the model's."""
+    array: Array = np.array(tensor.detach().float().cpu().numpy(), order="C")
+    return array
+
+
+def _name_specials(described: Any, config: ModelConfig, tokenizer: Tokenizer, names: Sequence[str]) -> None:
+    described.bos_token = names[tokenizer.sos]
+    described.eos_token = names[tokenizer.eos]
+    described.unk_token = names[tokenizer.unk]
+    described.layer_norm_epsilon = config.norm_epsilon or {"layer": 1e-5, "rms": 1e-6}[config.norm]
+
+
+def _save(spec: Any, folder: Path, precision: str) -> None:
+    spec.validate()
+    spec.optimize(quantization=precision)
+    spec.save(str(folder))

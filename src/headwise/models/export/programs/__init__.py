@@ -1,0 +1,1 @@
+"""Programs that are copied into exported folders: they need no Headwise."""

@@ -1,0 +1,188 @@
+"""Translate lines from standard input with the model in this folder.
+
+    python translate.py < source.txt > target.txt
+    python translate.py --to fr --beam 4 < source.txt
+
+It needs the program that runs the model and the one that cuts text (see README.md), and nothing else.
+"""
+
+import argparse
+import json
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parent
+FACTS: dict[str, Any] = json.loads((FOLDER / "translation.json").read_text(encoding="utf-8"))
+BATCH = 16
+"""Lines that are translated together."""
+
+
+class Text:
+    """Text to pieces and back, in the way of this model."""
+
+    def __init__(self) -> None:
+        facts = FACTS["text"]
+        self.normalised, self.escaped = facts["normalised"], facts["escaped"]
+        self.cut: Callable[[str], list[str]]
+        self.join: Callable[[list[str]], str]
+        if facts["by"] == "sentencepiece":
+            import sentencepiece
+
+            source, target = (
+                sentencepiece.SentencePieceProcessor(model_file=str(FOLDER / facts[side]))
+                for side in ("source", "target")
+            )
+            self.cut = lambda text: source.encode(text, out_type=str)
+            self.join = lambda pieces: target.decode(pieces).replace("▁", " ")
+        elif facts["by"] == "tokenizers":
+            import tokenizers
+
+            library = tokenizers.Tokenizer.from_file(str(FOLDER / facts["source"]))
+            library.encode_special_tokens = facts["plain"]
+            self.cut = lambda text: library.encode(text, add_special_tokens=False).tokens
+            self.join = lambda pieces: library.decode([library.token_to_id(piece) or 0 for piece in pieces])
+        else:
+            from headwise.text.kinds import load_tokenizer
+
+            own = load_tokenizer(FOLDER)
+            self.cut = lambda text: own.pieces(own.encode(text))
+            self.join = lambda pieces: own.decode(own.piece_ids(pieces))
+
+    def pieces(self, text: str) -> list[str]:
+        if self.normalised:
+            text = " ".join(unicodedata.normalize("NFC", text).split())
+        if self.escaped:  # a ▁ of the text is none of SentencePiece's
+            text = text.replace("\x10", "\x10\x10").replace("▁", "\x10_")
+        return list(self.cut(text))
+
+    def text(self, pieces: list[str]) -> str:
+        text = self.join(pieces)
+        if self.escaped:
+            text = text.replace("\x10_", "▁").replace("\x10\x10", "\x10")
+        return " ".join(text.split()) if self.normalised else text.strip()
+
+
+class CTranslate2:
+    """Beam search, with a length limit and a penalty as Headwise has them."""
+
+    def __init__(self, threads: int) -> None:
+        import ctranslate2
+
+        self.translator = ctranslate2.Translator(str(FOLDER), intra_threads=threads)
+
+    def translate(self, sources: list[list[str]], prefix: list[str], beam: int) -> list[list[str]]:
+        results = self.translator.translate_batch(
+            sources,
+            target_prefix=[prefix] * len(sources) if prefix else None,
+            beam_size=beam,
+            length_penalty=1,
+            patience=2 if beam > 1 else 1,  # else it ends while a living hypothesis is still the better one
+            max_decoding_length=max(2 * len(source) + 12 for source in sources),
+            max_input_length=0,
+        )
+        return [result.hypotheses[0][len(prefix) :] for result in results]
+
+
+class Onnx:
+    """The likeliest token at each step."""
+
+    def __init__(self, threads: int) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        self.encoder, self.decoder = (
+            onnxruntime.InferenceSession(str(FOLDER / f"{name}.onnx"), options) for name in ("encoder", "decoder")
+        )
+        self.names: dict[str, list[str]] = {
+            side: json.loads((FOLDER / FACTS["vocabularies"][side]).read_text(encoding="utf-8"))
+            for side in ("source", "target")
+        }
+        self.ids = {side: {piece: i for i, piece in enumerate(names)} for side, names in self.names.items()}
+
+    def translate(self, sources: list[list[str]], prefix: list[str], beam: int) -> list[list[str]]:
+        import numpy as np
+
+        if beam != 1:
+            raise SystemExit("translate.py: with ONNX there is greedy search alone: --beam 1")
+        unknown, (start, *forced) = FACTS["unknown"], [self.ids["target"][piece] for piece in prefix]
+        rows = [[self.ids["source"].get(piece, unknown) for piece in source] for source in sources]
+        source = np.full((len(rows), max(map(len, rows))), FACTS["pad"], np.int64)
+        for number, ids in enumerate(rows):
+            source[number, : len(ids)] = ids
+        limits = [2 * len(ids) + 10 + len(forced) for ids in rows]
+        known = dict(zip(_names(self.encoder.get_outputs()), self.encoder.run(None, {"source": source}), strict=True))
+        past = {
+            value.name: np.zeros((len(rows), value.shape[1], 0, value.shape[3]), known["cross_key_0"].dtype)
+            for value in self.decoder.get_inputs()
+            if value.name.startswith("past_")
+        }
+        tokens = np.full(len(rows), start, np.int64)
+        written: list[list[int]] = [[] for _ in rows]
+        going = set(range(len(rows)))
+        while going:
+            given = {"tokens": tokens, "source": source, **known, **past}
+            step = dict(zip(_names(self.decoder.get_outputs()), self.decoder.run(None, given), strict=True))
+            past = {name.replace("present", "past"): step[name] for name in step if name.startswith("present")}
+            logits = step["logits"]
+            logits[:, FACTS["never"]] = -np.inf
+            done = len(written[next(iter(going))])
+            tokens = logits.argmax(-1) if done >= len(forced) else np.full(len(rows), forced[done], np.int64)
+            for row in list(going):
+                if tokens[row] != FACTS["end"]:
+                    written[row].append(int(tokens[row]))
+                if tokens[row] == FACTS["end"] or len(written[row]) >= limits[row]:
+                    going.remove(row)
+        return [[self.names["target"][i] for i in row[len(forced) :]] for row in written]
+
+
+def _names(values: Iterable[Any]) -> list[str]:
+    return [value.name for value in values]
+
+
+def direction(source: str | None, target: str | None) -> dict[str, Any]:
+    """What to put around a text for these languages."""
+    fitting: list[dict[str, Any]] = [
+        each for each in FACTS["directions"] if source in (None, each["source"]) and target in (None, each["target"])
+    ]
+    known = ", ".join("{source}-{target}".format(**each) for each in FACTS["directions"])
+    if not fitting:
+        raise SystemExit(f"translate.py: there is no such direction; there are: {known}")
+    if len({each["target"] for each in fitting}) > 1:
+        raise SystemExit(f"translate.py: say which language (--to): {known}")
+    return fitting[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--from", dest="source", metavar="L", help="source language, where there are several")
+    parser.add_argument("--to", dest="target", metavar="L", help="target language, where there are several")
+    parser.add_argument(
+        "--beam", type=int, default=FACTS["beam"], help="beam width; 1 is greedy (default: %(default)s)"
+    )
+    parser.add_argument("--threads", type=int, default=0, help="default: a thread a core")
+    args = parser.parse_args()
+    around = direction(args.source, args.target)
+    text = Text()
+    engine = CTranslate2(args.threads) if FACTS["runs_in"] == "ctranslate2" else Onnx(args.threads)
+    lines = [line.rstrip("\n") for line in sys.stdin]
+    results = [""] * len(lines)
+    sources = {
+        number: [*around["before"], *text.pieces(line), *around["after"]]
+        for number, line in enumerate(lines)
+        if line.strip()
+    }
+    order = sorted(sources, key=lambda number: len(sources[number]))
+    for first in range(0, len(order), BATCH):
+        numbers = order[first : first + BATCH]
+        found = engine.translate([sources[number] for number in numbers], around["start"], args.beam)
+        for number, pieces in zip(numbers, found, strict=True):
+            results[number] = text.text(pieces)
+    print("\n".join(results))
+
+
+if __name__ == "__main__":
+    main()
