@@ -20,31 +20,26 @@ class TableModel:
     """Log-probabilities of the next token by (sentence, prefix), drawn when first asked for."""
 
     vocabulary: int = 5
-    source: int = 3
     sharpness: float = 1.5
-    with_attention: bool = True
     device: str = "cpu"
     steps: list[int] = field(default_factory=list)  # rows of each step, to see the batch shrink
-    table: dict[tuple[int, ...], tuple[Tensor, Tensor]] = field(default_factory=dict)
+    table: dict[tuple[int, ...], Tensor] = field(default_factory=dict)
 
     def start(self, *sentences: int) -> State:
         return [(sentence,) for sentence in sentences]
 
-    def row(self, prefix: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    def row(self, prefix: tuple[int, ...]) -> Tensor:
         if prefix not in self.table:
             generator = torch.Generator().manual_seed(hash(prefix) % 2**63)
             logits = self.sharpness * torch.randn(self.vocabulary, generator=generator)
-            attention = torch.rand(self.source, generator=generator)
-            self.table[prefix] = logits.log_softmax(-1), attention / attention.sum()
+            self.table[prefix] = logits.log_softmax(-1)
         return self.table[prefix]
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, Tensor | None, State]:
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         assert len(state) == len(tokens)
         self.steps.append(len(tokens))
         state = [(*prefix, token) for prefix, token in zip(state, tokens.tolist(), strict=True)]
-        rows = [self.row(prefix) for prefix in state]
-        attention = torch.stack([row[1] for row in rows]).to(self.device) if self.with_attention else None
-        return torch.stack([row[0] for row in rows]).to(self.device), attention, state
+        return torch.stack([self.row(prefix) for prefix in state]).to(self.device), state
 
     def select(self, state: State, rows: Tensor) -> State:
         return [state[row] for row in rows.tolist()]
@@ -76,7 +71,7 @@ def slow_beam(
         longer = [
             ([*tokens, token], float(torch.tensor(total) + log_probability))  # float32, as the search adds
             for tokens, total in live
-            for token, log_probability in enumerate(model.row((sentence, SOS, *tokens))[0])
+            for token, log_probability in enumerate(model.row((sentence, SOS, *tokens)))
             if may_follow(tokens, token, options, prefix)
         ]
         longer.sort(key=lambda one: -one[1])

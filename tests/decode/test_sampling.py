@@ -40,7 +40,7 @@ def test_frequencies_approach_the_models_distribution() -> None:
     assert len(found) == draws
     counts = Counter((*one.tokens, EOS) if one.finished else tuple(one.tokens) for one in found)
     for said, count in counts.items():
-        own = sum(float(model.row((7, SOS, *said[:place]))[0][token]) for place, token in enumerate(said))
+        own = sum(float(model.row((7, SOS, *said[:place]))[token]) for place, token in enumerate(said))
         expected = math.exp(own)
         assert abs(count / draws - expected) < 5 * math.sqrt(expected * (1 - expected) / draws) + 1e-3
 
@@ -55,7 +55,7 @@ def test_scores_are_the_models_whatever_the_temperature() -> None:
         assert [one.score for one in group] == sorted((one.score for one in group), reverse=True)
         for one in group:
             said = one.tokens + [EOS] * one.finished
-            own = [float(model.row((sentence, SOS, *said[:place]))[0][token]) for place, token in enumerate(said)]
+            own = [float(model.row((sentence, SOS, *said[:place]))[token]) for place, token in enumerate(said)]
             assert one.token_log_probabilities == own
             assert is_close(one.log_probability, sum(own))
             assert one.score == length_penalty(one.log_probability, len(said), 1.0)

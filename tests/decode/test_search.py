@@ -20,6 +20,7 @@ from headwise.decode.search import (
     _beam_search,
     beam_search,
     greedy,
+    largest,
     length_penalty,
 )
 from headwise.errors import ConfigError, HeadwiseError
@@ -42,9 +43,6 @@ def same(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
     for mine, other in zip(chain(*left), chain(*right), strict=True):
         assert mine.log_probability == other.log_probability
         assert mine.token_log_probabilities == other.token_log_probabilities
-        assert mine.attention is not None
-        assert other.attention is not None
-        assert torch.equal(mine.attention, other.attention)
 
 
 def test_the_length_penalty_divides_by_a_power_of_the_length() -> None:
@@ -195,7 +193,7 @@ def test_greedy_takes_the_likeliest_token() -> None:
     [[found]] = greedy(model, model.start(5), limits(12), SearchOptions(SOS, EOS))
     tokens: list[int] = []
     while len(tokens) < 12 and EOS not in tokens:
-        tokens.append(int(model.row((5, SOS, *tokens))[0].argmax()))
+        tokens.append(int(model.row((5, SOS, *tokens)).argmax()))
     assert found.tokens + [EOS] * found.finished == tokens
 
 
@@ -237,12 +235,10 @@ def test_hypotheses_are_consistent(beam: int, alpha: float, seed: int, prefix: l
     for one in found:
         said = one.tokens + [EOS] * one.finished
         rows = [model.row((seed, SOS, *said[:place])) for place in range(len(said))]
-        own = [float(row[0][token]) for row, token in zip(rows, said, strict=True)]
+        own = [float(row[token]) for row, token in zip(rows, said, strict=True)]
         assert one.token_log_probabilities == own
         assert is_close(one.log_probability, sum(own))
         assert one.score == length_penalty(one.log_probability, len(said), alpha)
-        assert one.attention is not None
-        assert torch.equal(one.attention, torch.stack([row[1] for row in rows]))
         assert one.tokens[: len(prefix)] == prefix
         assert EOS not in one.tokens
         assert not {SOS, 4} & set(one.tokens[len(prefix) :])
@@ -251,11 +247,18 @@ def test_hypotheses_are_consistent(beam: int, alpha: float, seed: int, prefix: l
             assert not repeats(one.tokens, no_repeat)
 
 
-def test_without_attention_there_is_none() -> None:
-    model = TableModel(with_attention=False)
-    for beam in (1, 3):
-        [[found, *_]] = beam_search(model, model.start(1), limits(6), SearchOptions(SOS, EOS, beam))
-        assert found.attention is None
+@pytest.mark.parametrize("width", [5, 700, 1024, 1031])
+def test_the_largest_by_blocks_are_the_largest(width: int) -> None:
+    generator = torch.Generator().manual_seed(width)
+    scores = torch.randn(9, width, generator=generator)
+    scores[0] = -math.inf
+    scores[1, 3:] = -math.inf
+    for count in (1, 2, 5):
+        wanted, _ = scores.topk(count)
+        values, places = largest(scores, count)
+        assert torch.equal(values, wanted)
+        assert torch.equal(scores.gather(1, places), wanted)
+        assert all(len(set(row)) == count for row in places.tolist())
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -273,7 +276,7 @@ def test_a_forced_prefix_overrides_other_rules_and_counts(beam: int) -> None:
     options = SearchOptions(SOS, EOS, beam, no_repeat=1, forbidden=(SOS, 3))
     found = beam_search(model, model.start(1, 2), limits(5, 5), options, [[3, 3, SOS], []])
     assert found[0][0].tokens[:3] == [3, 3, SOS]
-    assert found[0][0].token_log_probabilities[0] == float(model.row((1, SOS))[0][3])
+    assert found[0][0].token_log_probabilities[0] == float(model.row((1, SOS))[3])
     assert 3 not in found[1][0].tokens
 
 
@@ -302,7 +305,7 @@ def test_no_sentences_give_no_hypotheses() -> None:
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_model_without_a_next_token_is_an_error(value: float, beam: int) -> None:
     model = TableModel()
-    model.table[1, SOS] = torch.full((5,), value), torch.ones(3) / 3
+    model.table[1, SOS] = torch.full((5,), value)
     with pytest.raises(HeadwiseError, match="no possible next token"):
         beam_search(model, model.start(0, 1), limits(4, 4), SearchOptions(SOS, EOS, beam))
 
@@ -310,7 +313,7 @@ def test_a_model_without_a_next_token_is_an_error(value: float, beam: int) -> No
 @pytest.mark.parametrize("beam", [1, 3])
 def test_impossible_tokens_are_never_said(beam: int) -> None:
     model = TableModel()
-    model.table[1, SOS] = torch.tensor([-math.inf, -math.inf, 0.0, -math.inf, -math.inf]), torch.ones(3) / 3
+    model.table[1, SOS] = torch.tensor([-math.inf, -math.inf, 0.0, -math.inf, -math.inf])
     [found] = beam_search(model, model.start(1), limits(4), SearchOptions(SOS, EOS, beam, beam))
     assert all(one.tokens[0] == 2 and one.log_probability > -math.inf for one in found)
 

@@ -24,8 +24,7 @@ def advance(stepper: DecoderStepper, state: DecoderState, tokens: Tensor) -> tup
     result = torch.empty(0)
     with torch.no_grad():
         for column in tokens.unbind(1):
-            result, attention, state = stepper.step(column, state)
-            assert attention is None
+            result, state = stepper.step(column, state)
     return result, state
 
 
@@ -39,7 +38,7 @@ def test_steps_equal_the_parallel_pass(config: ModelConfig) -> None:
     with torch.no_grad():
         state = stepper.start(source)
         for place, column in enumerate(target.unbind(1)):
-            log_probabilities, _, state = stepper.step(column, state)
+            log_probabilities, state = stepper.step(column, state)
             assert max_difference(log_probabilities, expected[:, place]) < TIGHT
     assert log_probabilities.exp().sum(-1).tolist() == pytest.approx([1.0] * 3, abs=1e-5)
 

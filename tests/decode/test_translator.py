@@ -101,13 +101,13 @@ def test_output_is_in_input_order() -> None:
 def test_many_texts_go_through_in_batches_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = translator()
     sizes: list[int] = []
-    original = engine._stepper.start
+    original = engine._engine.stepper.start
 
     def spy(source: torch.Tensor) -> object:
         sizes.append(source.numel())
         return original(source)
 
-    monkeypatch.setattr(engine._stepper, "start", spy)
+    monkeypatch.setattr(engine._engine.stepper, "start", spy)
     texts = SOURCES * 10
     results = engine.translate(texts, beam=2)
     assert len(sizes) > 1

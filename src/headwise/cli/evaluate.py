@@ -9,6 +9,7 @@ from headwise.cli.options import (
     Counter,
     add_beam,
     add_command,
+    add_engine,
     add_languages,
     add_model,
     output,
@@ -32,6 +33,7 @@ headwise evaluate --model my-model --pairs test.tmx --from en --to de --beam 1 -
 """,
     )
     add_model(command)
+    add_engine(command)
     command.add_argument("--pairs", nargs="+", metavar="FILE", help="test pairs: TMX, TSV or JSON lines")
     command.add_argument("--source", nargs="+", metavar="F")
     command.add_argument("--reference", nargs="+", metavar="F")

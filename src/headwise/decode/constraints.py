@@ -36,6 +36,8 @@ class Constraint(Protocol):
 
 def constrain(constraints: Sequence[Constraint], step: Step) -> Tensor:
     """The log-probabilities [R, V] with -inf where a rule forbids; later rules override earlier ones."""
+    if not constraints:
+        return step.log_probabilities
     scores = step.log_probabilities.clone()
     for constraint in constraints:
         constraint(scores, step)

@@ -13,7 +13,7 @@ from torch import Tensor
 from headwise.decode.batching import by_budget, padded
 from headwise.decode.hypothesis import Hypothesis
 from headwise.decode.sampling import SamplingOptions, drawing, sample
-from headwise.decode.search import SearchOptions, beam_search, walk
+from headwise.decode.search import SearchOptions, beam_search, likeliest, walk
 from headwise.decode.serving import Served, serve
 from headwise.errors import ConfigError, DataError
 from headwise.models.causal_lm import CausalLM
@@ -84,12 +84,12 @@ class PromptStepper:
             cache = self.model.decode(prompts[:, :-1], (), mask, positions[:, :-1]).cache
         return PromptState(cache, mask, positions[:, -1], prompts[:, -1])
 
-    def step(self, tokens: Tensor, state: PromptState) -> tuple[Tensor, None, PromptState]:
+    def step(self, tokens: Tensor, state: PromptState) -> tuple[Tensor, PromptState]:
         tokens = tokens if state.first is None else state.first
         mask = state.mask if state.mask is None else torch.cat((state.mask, state.mask.new_ones(len(tokens), 1)), 1)
         output = self.model.decode(tokens[:, None], state.cache, mask, state.position[:, None])
         logits = self.model.output_projection(output.hidden[:, 0])
-        return logits.float().log_softmax(-1), None, PromptState(output.cache, mask, state.position + 1, None)
+        return logits.float().log_softmax(-1), PromptState(output.cache, mask, state.position + 1, None)
 
     def select(self, state: PromptState, rows: Tensor) -> PromptState:
         return PromptState(
@@ -182,7 +182,7 @@ class Generator:
             forbidden=() if self.served.task.published else forbidden,  # published ones may write what they learned
         )
         if watch is not None:
-            choose = drawing(options.sampling, generator) if options.sampling else _likeliest
+            choose = drawing(options.sampling, generator) if options.sampling else likeliest
             teller = _Teller(watch, lambda ids: tokenizer.decode([*rows[0], *ids]), search.ends)
             found = walk(self._stepper, state, limits, search, None, lambda s: teller.tell(choose(s)))
             teller.finish()
@@ -202,10 +202,6 @@ class Generator:
             pieces = self.tokenizer.pieces(hypothesis.tokens)
             each.append(Generation(prompt, text, hypothesis.score, pieces, [], hypothesis.finished, ids))
         return dataclasses.replace(each[0], nbest=each)
-
-
-def _likeliest(scores: Tensor) -> Tensor:
-    return scores.argmax(dim=-1)
 
 
 class _Teller:

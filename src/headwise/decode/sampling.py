@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headwise.decode.constraints import Prefixes, SearchOptions
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.search import State, Stepper, walk
+from headwise.decode.search import State, Stepper, no_way_on, walk
 from headwise.errors import ConfigError
 
 
@@ -57,6 +57,8 @@ def drawing(sampling: SamplingOptions, generator: torch.Generator | None) -> Cal
     """What a walk chooses its tokens with: scores [R, V] -> tokens [R], drawn."""
 
     def draw(scores: Tensor) -> Tensor:
+        if not bool((scores.amax(dim=-1) > -math.inf).all()):
+            raise no_way_on()
         probabilities = distribution(scores, sampling)
         if generator is not None:
             probabilities = probabilities.to(generator.device)

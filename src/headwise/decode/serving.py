@@ -10,7 +10,7 @@ from torch import nn
 from headwise.config import ModelConfig
 from headwise.devices import best_device
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.folder import LoadedModel, Task, load
+from headwise.models.folder import LoadedModel, Task, is_rounded, load
 from headwise.text.tokenizer import Tokenizer
 
 M = TypeVar("M", bound=nn.Module)
@@ -35,6 +35,8 @@ class Served(Generic[M]):
     config: ModelConfig
     task: Task
     device: torch.device
+    loaded: LoadedModel
+    """What they are the parts of."""
     other_ends: tuple[int, ...] = ()
     """Tokens that end a text as the tokenizer's eos does."""
 
@@ -42,7 +44,13 @@ class Served(Generic[M]):
 def open_model(model: str | Path | LoadedModel, device: str) -> tuple[LoadedModel, torch.device]:
     """The model on the device, from its folder if need be."""
     chosen = best_device(device)
-    return (model if isinstance(model, LoadedModel) else load(model, chosen)), chosen
+    if isinstance(model, LoadedModel):
+        return model, chosen
+    if is_rounded(model):
+        if device not in ("auto", "cpu"):
+            raise ConfigError(f"{model}: its weights are int8, which is for CPUs: leave out --device {device}")
+        chosen = torch.device("cpu")
+    return load(model, chosen, rounded=True), chosen
 
 
 def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str) -> Served[M]:
@@ -54,7 +62,7 @@ def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str
         raise ConfigError(f"{name}: not a model that {what}: it is for `{command}`")
     tokenizer = the_tokenizer(loaded, model)
     ends = tuple(end for end in (loaded.ids.ends if loaded.ids else ()) if end != tokenizer.eos)
-    return Served(loaded.model.to(chosen).eval(), tokenizer, loaded.config, loaded.task, chosen, ends)
+    return Served(loaded.model.to(chosen).eval(), tokenizer, loaded.config, loaded.task, chosen, loaded, ends)
 
 
 def the_tokenizer(loaded: LoadedModel, model: str | Path | LoadedModel) -> Tokenizer:

@@ -27,10 +27,10 @@ class DecoderStepper:
         """The state before the first token of sources [N, S]."""
         return DecoderState(self.model.encode(source), (), torch.arange(len(source), device=source.device))
 
-    def step(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, None, DecoderState]:
+    def step(self, tokens: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         output = self.model.decode(tokens[:, None], state.encoded, state.cache)
         logits = self.model.output_projection(output.hidden[:, 0])
-        return logits.float().log_softmax(-1), None, state._replace(cache=output.cache)
+        return logits.float().log_softmax(-1), state._replace(cache=output.cache)
 
     def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
         sentences = state.sentences.index_select(0, rows)

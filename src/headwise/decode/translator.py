@@ -1,5 +1,7 @@
 """Text in, text out: the whole way from sentences to translations, batched and in the order of the input."""
 
+import copy
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,16 +10,16 @@ import torch
 from torch import Tensor
 
 from headwise.decode.alignment import Alignment, align
-from headwise.decode.batching import by_budget, padded
+from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
+from headwise.decode.engines import AUTO, Say, make_engine
 from headwise.decode.hypothesis import Hypothesis, length_penalty
-from headwise.decode.sampling import SamplingOptions, sample
-from headwise.decode.search import SearchOptions, beam_search
+from headwise.decode.sampling import SamplingOptions
+from headwise.decode.search import SearchOptions
 from headwise.decode.serving import serve
 from headwise.decode.split import Piece, pack, split
-from headwise.decode.stepper import DecoderStepper
 from headwise.errors import ConfigError, DataError
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.folder import LoadedModel
+from headwise.models.loaded import INT8, LoadedModel
 
 LONGEST_WHOLE = 4096
 """Tokens of a text that is scored or inspected, hence taken whole; what is translated is split instead."""
@@ -40,7 +42,7 @@ class TranslateOptions:
     """Draw at random instead of searching; `nbest` gives the number of samples."""
     seed: int = 0
     batch_tokens: int = 0
-    """Source tokens times beam, padding included, of the sentences searched together; 0: what suits a CPU."""
+    """Source tokens times beam, padding included, of the sentences searched together; 0: what suits the device."""
     exact: bool = False
     """Go on searching until nothing better can be found; slower, and hardly ever better to read."""
     alignments: bool = True
@@ -90,13 +92,18 @@ class _Frame:
 
 
 class Translator:
-    """A model ready to translate."""
+    """A model ready to translate. `engine` names what does the arithmetic of a search (see `engines`); `say` is told
+    what cannot be done as asked here."""
 
-    def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
+    def __init__(
+        self, model: str | Path | LoadedModel, device: str = "auto", engine: str = AUTO, say: Say = warnings.warn
+    ) -> None:
+        if isinstance(model, LoadedModel) and engine == INT8:
+            model = replace(model, model=copy.deepcopy(model.model))  # the caller's own stays as it is
         served = serve(model, device, EncoderDecoder, "translates")
         self.model, self.tokenizer, self.device = served.model, served.tokenizer, served.device
         self.config, self.task = served.config, served.task
-        self._stepper = DecoderStepper(self.model)
+        self._engine = make_engine(engine, served.loaded, self.device, say)
         self._positions = self.config.position_limit
 
     def translate(
@@ -129,7 +136,8 @@ class Translator:
         generator = torch.Generator(self.device).manual_seed(options.seed)
         width = options.nbest if options.sampling else max(options.beam, options.nbest)
         lengths = [len(parts[row][place].source) * width for row, place in queue]
-        for numbers in by_budget(range(len(queue)), lengths, options.batch_tokens):
+        budget = options.batch_tokens or (GPU_BATCH_TOKENS if self.device.type == "cuda" else 0)
+        for numbers in by_budget(range(len(queue)), lengths, budget):
             batch = [queue[number] for number in numbers]
             sources = [parts[row][place].source for row, place in batch]
             prefixes = [[*frame.start, *forced] if place == 0 else frame.start for _, place in batch]
@@ -217,13 +225,11 @@ class Translator:
             min(int(len(source) * options.max_ratio + options.max_extra + len(prefix)), self._positions - 1)
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
-        state = self._stepper.start(self._pad(sources))
-        max_lengths = torch.tensor(limits, device=self.device)
         if options.sampling is None:
-            found = beam_search(self._stepper, state, max_lengths, search, prefixes)
+            found = self._engine.search(sources, limits, search, prefixes)
         else:
             sampling = replace(options.sampling, samples=options.nbest)
-            found = sample(self._stepper, state, max_lengths, search, sampling, prefixes, generator)
+            found = self._engine.draw(sources, limits, search, prefixes, sampling, generator)
         alignments = self._align(sources, found, sos) if options.alignments else None
         return [
             [

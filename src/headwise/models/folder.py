@@ -3,6 +3,7 @@
 and so do the folders and files of other programs (see `foreign` and `convert`).
 """
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from headwise.errors import CheckpointError, ConfigError
 from headwise.models.convert.family import Ids
 from headwise.models.convert.published import export_published
 from headwise.models.foreign import read_foreign, write_folder
-from headwise.models.loaded import Description, LoadedModel, Task
+from headwise.models.loaded import INT8, PRECISIONS, Description, LoadedModel, Task
 from headwise.models.published import PREPROCESSOR, is_foreign, preprocessor_config, published_tokenizer, read_published
 from headwise.models.shards import has_tensors, load_whole
 from headwise.models.weights import Weights, check_weights, weights_of
+from headwise.nn.int8 import to_int8
 from headwise.nn.lora import merged_weights
 from headwise.storage import (
     FORMAT,
@@ -64,6 +66,8 @@ def save_description(folder: Path, description: Description) -> None:
         "tokenizer": description.tokenizer is not None,
         "task": to_tables(description.task),
     }
+    if description.precision != "float32":
+        described["precision"] = description.precision
     write_json(folder / CONFIG, {**described, "digest": _digest(described)})
 
 
@@ -74,17 +78,18 @@ def save_model(folder: Path, loaded: LoadedModel) -> None:
     save_tensors(folder / WEIGHTS, weights_of(loaded.model))
 
 
-def load(folder: str | Path, device: str | torch.device = "cpu") -> LoadedModel:
+def load(folder: str | Path, device: str | torch.device = "cpu", *, rounded: bool = False) -> LoadedModel:
     """The model in a folder: a trained one, a checkpoint, a run that is still going (its best so far), or one
 
-    that another program wrote: a Hugging Face folder, a GGUF or a llama2.c file.
+    that another program wrote: a Hugging Face folder, a GGUF or a llama2.c file. `rounded` takes one in int8 too,
+    which has no use but to be asked.
     """
     folder = Path(folder)
-    description, weights = read_model(folder)
+    description, weights = read_model(folder, rounded=rounded)
     return description.build(str(folder), weights, device)
 
 
-def read_model(folder: Path) -> tuple[Description, Weights]:
+def read_model(folder: Path, *, rounded: bool = False) -> tuple[Description, Weights]:
     """What `load` makes a model of."""
     if not folder.exists():
         raise CheckpointError(f"{folder}: no such model folder")
@@ -92,7 +97,22 @@ def read_model(folder: Path) -> tuple[Description, Weights]:
         return read_published(folder)
     if not folder.is_dir():
         raise CheckpointError(f"{folder}: is a file, not a model folder")
-    return load_description(folder), load_weights(folder)
+    description = load_description(folder)
+    if description.precision != "float32" and not rounded:
+        raise CheckpointError(
+            f"{folder}: its weights are {description.precision}, which is for translating alone: take the model that "
+            "it was made of"
+        )
+    return description, load_weights(folder)
+
+
+def is_rounded(folder: str | Path) -> bool:
+    """Whether a folder's weights are int8."""
+    path = Path(folder) / CONFIG
+    if is_foreign(Path(folder)) or not path.is_file():
+        return False
+    described = read_json(path)
+    return isinstance(described, dict) and described.get("precision") == INT8
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:
@@ -105,13 +125,21 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def convert(source: Path, target: Path, to: str, model_type: str = "") -> Description:
-    """Read any model and write it as ours (`headwise`) or as Hugging Face's (`huggingface`)."""
+def convert(source: Path, target: Path, to: str, model_type: str = "", precision: str = "float32") -> Description:
+    """Read any model and write it as ours (`headwise`) or as Hugging Face's (`huggingface`).
+
+    With the `precision` int8, ours for translating on a CPU: a quarter of the size.
+    """
     description, weights = read_model(source)
     check_weights(description.empty(str(source)), weights, str(source))
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise ConfigError(f"{target}: is there already: choose another folder")
     if to == "headwise":
+        if precision == INT8:
+            if description.task.kind != "translation":
+                raise ConfigError(f"{source}: is for {description.task.kind}: int8 is for translators")
+            model = to_int8(description.build(str(source), weights).model)
+            description, weights = dataclasses.replace(description, precision=INT8), weights_of(model)
         target.mkdir(parents=True, exist_ok=True)
         save_tensors(target / WEIGHTS, weights)
         save_description(target, description)
@@ -172,7 +200,10 @@ def load_description(folder: Path) -> Description:
         ids = from_tables(Ids, described.get("ids", {}), "ids.")
     except (ConfigError, AttributeError) as error:
         raise CheckpointError(f"{path}: damaged: {error}") from None
-    return Description(config, tokenizer, task, vocabulary, ids)
+    precision = described.get("precision", "float32")
+    if precision not in PRECISIONS:
+        raise CheckpointError(f"{path}: weights in {precision!r}, which this version does not know")
+    return Description(config, tokenizer, task, vocabulary, ids, precision)
 
 
 def step_folder(run: Path, step: int) -> Path:

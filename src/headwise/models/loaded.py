@@ -10,7 +10,11 @@ from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
 from headwise.models.convert.family import Ids
 from headwise.models.weights import Weights, adopt_weights
+from headwise.nn.int8 import to_int8
 from headwise.text.tokenizer import Tokenizer
+
+INT8 = "int8"
+PRECISIONS = ("float32", INT8)
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,12 @@ class LoadedModel:
     """Rows of the embedding; 0: as many as the tokenizer has. Published models may have more than that."""
     ids: Ids | None = None
     """The special tokens, where there is no tokenizer that knows them."""
+    precision: str = "float32"
+    """Of the matrices, as they were stored: float32, or int8 for translating on a CPU alone."""
 
     @property
     def description(self) -> "Description":
-        return Description(self.config, self.tokenizer, self.task, self.vocabulary, self.ids)
+        return Description(self.config, self.tokenizer, self.task, self.vocabulary, self.ids, self.precision)
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,7 @@ class Description:
     task: Task
     vocabulary: int = 0
     ids: Ids | None = None
+    precision: str = "float32"
 
     @property
     def rows(self) -> int:
@@ -87,13 +94,16 @@ class Description:
     def build(self, where: str, weights: Weights, device: str | torch.device = "cpu") -> LoadedModel:
         """The model with these weights, ready for use."""
         model = self.empty(where)
-        adopt_weights(model, {name: tensor.float() for name, tensor in weights.items()}, where)
-        return LoadedModel(model.to(device).eval(), self.tokenizer, self.config, self.task, self.vocabulary, self.ids)
+        floats = {name: tensor if tensor.dtype == torch.int8 else tensor.float() for name, tensor in weights.items()}
+        adopt_weights(model, floats, where)
+        described = (self.tokenizer, self.config, self.task, self.vocabulary, self.ids, self.precision)
+        return LoadedModel(model.to(device).eval(), *described)
 
     def empty(self, where: str) -> nn.Module:
         """The model without memory for weights: their names and shapes."""
         try:
             with torch.device("meta"):
-                return build(self.config, self.rows, self.specials.pad)
+                model = build(self.config, self.rows, self.specials.pad)
+                return to_int8(model) if self.precision == INT8 else model
         except (ConfigError, ValueError) as error:
             raise CheckpointError(f"{where}: its config.json describes no model: {error}") from None

@@ -39,6 +39,8 @@ def check_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -
         if tensor.shape != weights[name].shape:
             shapes = f"{tuple(weights[name].shape)} instead of {tuple(tensor.shape)}"
             raise CheckpointError(f"{where}: {name} has the shape {shapes}")
+        if (tensor.dtype == torch.int8) != (weights[name].dtype == torch.int8):
+            raise CheckpointError(f"{where}: {name} is {weights[name].dtype} instead of {tensor.dtype}")
 
 
 def adopt_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
@@ -49,7 +51,7 @@ def adopt_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -
     check_weights(model, weights, where)
     parameters: dict[int, nn.Parameter] = {}
     for name, parameter in weights_of(model).items():
-        parameters[id(parameter)] = nn.Parameter(weights[name])
+        parameters[id(parameter)] = nn.Parameter(weights[name], requires_grad=parameter.requires_grad)
     for module in model.modules():
         for name, parameter in list(module.named_parameters(recurse=False)):
             setattr(module, name, parameters[id(parameter)])

@@ -1,0 +1,119 @@
+"""What does the arithmetic of a translation: one interface, several ways. `plain` is the oracle of the others.
+
+plain         the model itself, on any device
+float32       its decoder in few, large operations, for CPUs
+int8          the same with weights in eight bits: smaller, faster, and nearly as good
+ctranslate2, ctranslate2-int8
+              the library of that name, for those who deploy with it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Protocol
+
+import torch
+from torch import Tensor
+
+from headwise.decode.batching import padded
+from headwise.decode.constraints import Prefixes, SearchOptions
+from headwise.decode.engines import cpu
+from headwise.decode.hypothesis import Hypothesis
+from headwise.decode.sampling import SamplingOptions, sample
+from headwise.decode.search import State, Stepper, beam_search
+from headwise.decode.stepper import DecoderStepper
+from headwise.errors import ConfigError
+from headwise.models.loaded import LoadedModel
+from headwise.nn import int8
+
+AUTO = "auto"
+ENGINES = ("plain", "float32", "int8", "ctranslate2", "ctranslate2-int8")
+
+Say = Callable[[str], None]
+
+
+class Engine(Protocol):
+    """Sentences in, hypotheses out."""
+
+    def search(
+        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
+    ) -> list[list[Hypothesis]]:
+        """The n-best of each source (ids), of at most `limits` tokens, beginning with `prefixes`."""
+        ...
+
+    def draw(
+        self,
+        sources: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        options: SearchOptions,
+        prefixes: Prefixes,
+        sampling: SamplingOptions,
+        generator: torch.Generator,
+    ) -> list[list[Hypothesis]]:
+        """The same, drawn at random."""
+        ...
+
+
+class Starter(Stepper[State], Protocol):
+    """What a search goes through step by step, from sources on."""
+
+    def start(self, source: Tensor) -> State:
+        """The state before the first token of sources [N, S]."""
+        ...
+
+
+class Stepping(Generic[State]):
+    """An engine whose search is ours."""
+
+    def __init__(self, stepper: Starter[State], pad: int, device: torch.device) -> None:
+        self.stepper = stepper
+        self._pad, self._device = pad, device
+
+    def search(
+        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
+    ) -> list[list[Hypothesis]]:
+        return beam_search(self.stepper, *self._start(sources, limits), options, prefixes)
+
+    def draw(
+        self,
+        sources: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        options: SearchOptions,
+        prefixes: Prefixes,
+        sampling: SamplingOptions,
+        generator: torch.Generator,
+    ) -> list[list[Hypothesis]]:
+        return sample(self.stepper, *self._start(sources, limits), options, sampling, prefixes, generator)
+
+    def _start(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> tuple[State, Tensor]:
+        state = self.stepper.start(padded(sources, self._pad, self._device))
+        return state, torch.tensor(limits, device=self._device)
+
+
+def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say = lambda text: None) -> Engine:
+    """The engine of this name for a translator on its device; `auto`: the fastest that gives the model's own results.
+
+    Weights may be rounded in place. What an engine cannot do here is said, and done by the next best.
+    """
+    if name not in (AUTO, *ENGINES):
+        raise ConfigError(f"no engine {name!r}: there are {', '.join((AUTO, *ENGINES))}")
+    model: Any = loaded.model
+    if name.startswith("ctranslate2"):
+        from headwise.decode.engines.ctranslate2 import CTranslate2Engine
+
+        return CTranslate2Engine(loaded, device, "int8" if name.endswith("int8") else "float32")
+    if name in ("float32", "int8") and device.type != "cpu":
+        raise ConfigError(f"the engine {name} is for CPUs: give --device cpu, or leave out --engine")
+    if name == "float32" and loaded.precision == "int8":
+        raise ConfigError("the weights of this model are int8: translate with the model that it was made of instead")
+    if name == "int8" and loaded.precision != "int8":
+        if int8.is_fast_here():
+            model = int8.to_int8(model)
+        else:
+            say("this CPU has no instructions for int8 (VNNI): translating in float32")
+    if name != "plain" and device.type == "cpu":
+        if cpu.fits(model):
+            return Stepping(cpu.CpuDecoder(model), model.pad, device)
+        if name != AUTO:
+            say(f"the engine {name} does not know all parts of this model: translating with the model itself")
+    return Stepping(DecoderStepper(model), model.pad, device)
