@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 
@@ -25,7 +26,7 @@ from headwise.decode.search import (
 )
 from headwise.errors import ConfigError, HeadwiseError
 
-from .table_model import EOS, SOS, Found, TableModel, is_close, repeats, slow_beam
+from .table_model import EOS, SOS, Found, State, TableModel, is_close, repeats, slow_beam
 
 ALPHAS = (0.0, 0.6, 1.0, 2.0, -0.5)
 
@@ -245,6 +246,31 @@ def test_hypotheses_are_consistent(beam: int, alpha: float, seed: int, prefix: l
         assert one.finished or len(one.tokens) == 8
         if no_repeat and not repeats(prefix, no_repeat):
             assert not repeats(one.tokens, no_repeat)
+
+
+class ChoosingModel(TableModel):
+    """Tells a few tokens where these are all that is wanted."""
+
+    asked = 0
+
+    def best(self, tokens: Tensor, state: State, count: int, banned: Sequence[int]) -> tuple[Tensor, Tensor, State]:
+        self.asked += 1
+        table, state = self.step(tokens, state)
+        table[:, list(banned)] = -math.inf
+        values, found = table.topk(min(count, self.vocabulary))
+        return values, found, state
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("rules", [{}, {"min_length": 3}, {"no_repeat": 2}])
+def test_a_model_that_chooses_gives_the_same(beam: int, rules: dict[str, int]) -> None:
+    plain, choosing = TableModel(vocabulary=12), ChoosingModel(vocabulary=12)
+    options = SearchOptions(SOS, EOS, beam, beam, 1.0, forbidden=(SOS, 4), **rules)
+    prefixes = [[3, 3], [], [5]] * 5
+    lengths = limits(*[8, 3, 6] * 5)
+    wanted = beam_search(plain, plain.start(*range(15)), lengths, options, prefixes)
+    same(beam_search(choosing, choosing.start(*range(15)), lengths, options, prefixes), wanted)
+    assert bool(choosing.asked) == ("no_repeat" not in rules)
 
 
 @pytest.mark.parametrize("width", [5, 700, 1024, 1031])

@@ -156,6 +156,12 @@ class SearchOptions:
         if self.eos in self.forbidden:
             raise ConfigError("<eos> must not be among the forbidden tokens: no sentence could end")
 
+    def free_from(self, prefixes: Prefixes | None) -> float:
+        """The length from which on no rule but `forbidden` counts."""
+        if self.no_repeat:
+            return math.inf
+        return max(self.min_length, max((len(prefix) for prefix in prefixes or ()), default=0))
+
     def constraints(self, prefixes: Prefixes | None, device: torch.device) -> list[Constraint]:
         """The rules these options ask for, in the order in which they apply."""
         rules: list[Constraint] = []

@@ -9,9 +9,9 @@ Shapes: N sentences, R rows (live hypotheses of all sentences), V vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -37,6 +37,40 @@ class Stepper(Protocol[State]):
         ...
 
 
+@runtime_checkable
+class Chooser(Protocol[State]):
+    """A stepper that can do without the table of all log-probabilities where a few of them are all that is wanted."""
+
+    def best(self, tokens: Tensor, state: State, count: int, banned: Sequence[int]) -> tuple[Tensor, Tensor, State]:
+        """As `step`, but of each row the `count` likeliest tokens that are not banned: log-probabilities and tokens
+        [R, count], likeliest first."""
+        ...
+
+
+class _Likeliest(Generic[State]):
+    """Asks a stepper for the likeliest next tokens, within the rules of a search."""
+
+    def __init__(
+        self, stepper: Stepper[State], options: SearchOptions, prefixes: Prefixes | None, device: torch.device
+    ) -> None:
+        self._stepper = stepper
+        self._rules = options.constraints(prefixes, device)
+        self._banned = options.forbidden
+        self._chooser = stepper if isinstance(stepper, Chooser) else None
+        self._free_from = options.free_from(prefixes)
+
+    def __call__(
+        self, tokens: Tensor, state: State, trace: Trace, sentences: Tensor, count: int
+    ) -> tuple[Tensor, Tensor, State]:
+        """Log-probabilities and tokens [R, at most count], and the new state."""
+        if self._chooser is not None and trace.tokens.shape[1] >= self._free_from:
+            return self._chooser.best(tokens, state, count, self._banned)
+        log_probabilities, state = self._stepper.step(tokens, state)
+        scores = constrain(self._rules, Step(log_probabilities, trace.tokens, sentences))
+        values, found = largest(scores, min(count, scores.shape[1]))
+        return values, found, state
+
+
 def greedy(
     stepper: Stepper[State],
     state: State,
@@ -48,8 +82,13 @@ def greedy(
 
     A length counts `<eos>`. `max_lengths` lies on the model's device; `state` has one row a sentence.
     """
-    found = walk(stepper, state, max_lengths, options, prefixes, likeliest)
-    return [[hypothesis] for hypothesis in found]
+    ask = _Likeliest(stepper, options, prefixes, max_lengths.device)
+
+    def choose(tokens: Tensor, state: State, trace: Trace, sentences: Tensor) -> tuple[Tensor, Tensor, State]:
+        values, found, state = ask(tokens, state, trace, sentences, 1)
+        return values[:, 0], found[:, 0], state
+
+    return [[one] for one in _walk(stepper, state, max_lengths, options, prefixes, choose)]
 
 
 def beam_search(
@@ -74,28 +113,45 @@ def no_way_on() -> HeadwiseError:
     return HeadwiseError("the model leaves no possible next token: all its log-probabilities are NaN or -inf")
 
 
-@torch.no_grad()
 def walk(
     stepper: Stepper[State],
     state: State,
     max_lengths: Tensor,
     options: SearchOptions,
     prefixes: Prefixes | None,
-    choose: Callable[[Tensor], Tensor],
+    pick: Callable[[Tensor], Tensor],
 ) -> list[Hypothesis]:
-    """One hypothesis a row, its tokens picked by `choose`: constrained scores [R, V] -> tokens [R]."""
-    limits = checked_limits(max_lengths, options, prefixes)
+    """One hypothesis a row, its tokens picked by `pick`: constrained scores [R, V] -> tokens [R]."""
     rules = options.constraints(prefixes, max_lengths.device)
+
+    def choose(tokens: Tensor, state: State, trace: Trace, sentences: Tensor) -> tuple[Tensor, Tensor, State]:
+        log_probabilities, state = stepper.step(tokens, state)
+        scores = constrain(rules, Step(log_probabilities, trace.tokens, sentences))
+        tokens = pick(scores)
+        return scores.gather(1, tokens.unsqueeze(1)).squeeze(1), tokens, state
+
+    return _walk(stepper, state, max_lengths, options, prefixes, choose)
+
+
+@torch.no_grad()
+def _walk(
+    stepper: Stepper[State],
+    state: State,
+    max_lengths: Tensor,
+    options: SearchOptions,
+    prefixes: Prefixes | None,
+    choose: Callable[[Tensor, State, Trace, Tensor], tuple[Tensor, Tensor, State]],
+) -> list[Hypothesis]:
+    """One hypothesis a row. `choose`: the last tokens, the state, the rows so far and their sentences -> the
+    log-probabilities [R] of the next tokens, these [R], and the new state."""
+    limits = checked_limits(max_lengths, options, prefixes)
     active = list(range(len(limits)))
     found: dict[int, Hypothesis] = {}
     sentences = torch.arange(len(limits), device=max_lengths.device)
     tokens = torch.full_like(sentences, options.sos)
     trace = Trace.empty(len(limits), max_lengths.device)
     while active:
-        log_probabilities, state = stepper.step(tokens, state)
-        scores = constrain(rules, Step(log_probabilities, trace.tokens, sentences))
-        tokens = choose(scores)
-        chosen = scores.gather(1, tokens.unsqueeze(1)).squeeze(1)
+        chosen, tokens, state = choose(tokens, state, trace, sentences)
         if not bool((chosen > -math.inf).all()):
             raise no_way_on()
         trace = trace.extend(tokens, chosen)
@@ -150,16 +206,10 @@ class _Candidates:
     totals: Tensor  # of the whole hypothesis
 
     @classmethod
-    def rank(cls, totals: Tensor, scores: Tensor, sentences: int, beam: int, ends: int = 1) -> _Candidates:
-        """From the totals [R] of the live rows and the scores [R, V] of their next tokens.
-
-        At most `beam` candidates are `<eos>` (one a row), so `beam` others are left to live on. They are
-        among the likeliest 2 * beam of their row, so only those are added up and sorted. Where `ends` tokens
-        end a hypothesis, there are so many more.
-        """
-        count = (1 + ends) * beam
+    def rank(cls, totals: Tensor, values: Tensor, tokens: Tensor, sentences: int, count: int) -> _Candidates:
+        """The first `count` of each sentence, from the totals [R] of the live rows and their likeliest next tokens
+        [R, at most count]."""
         width = totals.shape[0] // sentences
-        values, tokens = largest(scores, min(count, scores.shape[1]))  # [R, K]
         sums = (totals.unsqueeze(1) + values).view(sentences, -1)
         sums, order = (part[:, :count] for part in sums.sort(dim=-1, descending=True, stable=True))
         first_rows = torch.arange(sentences, device=order.device).unsqueeze(1) * width
@@ -266,23 +316,25 @@ def _beam_search(
     """`beam_search` of any width, one too: there, without a length penalty, it must agree with `greedy`."""
     device, alpha = max_lengths.device, options.length_penalty
     limits = checked_limits(max_lengths, options, prefixes)
-    rules = options.constraints(prefixes, device)
+    ask = _Likeliest(stepper, options, prefixes, device)
+    # At most `beam` candidates are `<eos>` (one a row), so `beam` others are left to live on. They are among the
+    # likeliest 2 * beam of their row, so only those are added up and sorted. With more ends than one, so many more.
+    count = (1 + len(options.ends)) * options.beam
     batch = [_Sentence(index, limit) for index, limit in enumerate(limits)]
     active = batch
     sentences = torch.arange(len(batch), device=device)
     tokens = torch.full_like(sentences, options.sos)
     trace = Trace.empty(len(batch), device)  # one row a sentence until there is something to choose from
     while active:
-        log_probabilities, state = stepper.step(tokens, state)
-        scores = constrain(rules, Step(log_probabilities, trace.tokens, sentences))
-        candidates = _Candidates.rank(trace.totals, scores, len(active), options.beam, len(options.ends))
+        values, found, state = ask(tokens, state, trace, sentences, count)
+        candidates = _Candidates.rank(trace.totals, values, found, len(active), count)
         ending, living = candidates.sort_out(options.ends, options.beam)
         length = trace.tokens.shape[1] + 1
         picks = _picks(active, ending, living, length, options)
         if picks:
             done, _ = candidates.extend(trace, [candidate.number for _, candidate in picks])
-            for (sentence, _), found in zip(picks, done.hypotheses(options.ends, alpha), strict=True):
-                sentence.add(found, options.kept)
+            for (sentence, _), ended in zip(picks, done.hypotheses(options.ends, alpha), strict=True):
+                sentence.add(ended, options.kept)
         going = [
             (sentence, alive)
             for sentence, alive in zip(active, living, strict=True)
