@@ -28,6 +28,7 @@ HERE = [
     name
     for name in ENGINES
     if (name != "int8" or int8.is_fast_here())
+    and name != "gpu"
     and (not name.startswith("ctranslate2") or importlib.util.find_spec("ctranslate2"))
 ]
 UNSEEN = ["My dog sees the small cat.", "A fish eats the apple.", "über ▁ 100 % 日本", "a a a a a a a"]

@@ -17,17 +17,18 @@ from torch import Tensor
 
 from headwise.decode.batching import padded
 from headwise.decode.constraints import Prefixes, SearchOptions
-from headwise.decode.engines import cpu
+from headwise.decode.engines import cpu, gpu
 from headwise.decode.hypothesis import Hypothesis
 from headwise.decode.sampling import SamplingOptions, sample
 from headwise.decode.search import State, Stepper, beam_search
-from headwise.decode.stepper import DecoderStepper
+from headwise.decode.stepper import DecoderState, DecoderStepper
 from headwise.errors import ConfigError
+from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.loaded import LoadedModel
 from headwise.nn import int8
 
 AUTO = "auto"
-ENGINES = ("plain", "float32", "int8", "ctranslate2", "ctranslate2-int8")
+ENGINES = ("plain", "float32", "int8", "gpu", "ctranslate2", "ctranslate2-int8")
 
 Say = Callable[[str], None]
 
@@ -90,6 +91,21 @@ class Stepping(Generic[State]):
         return state, torch.tensor(limits, device=self._device)
 
 
+class GpuEngine(Stepping[DecoderState]):
+    """The recorded search, and the model itself for what that does not know."""
+
+    def __init__(self, model: EncoderDecoder, device: torch.device) -> None:
+        super().__init__(DecoderStepper(model), model.pad, device)
+        self._recorded = gpu.GpuSearch(model) if gpu.fits(model) else None
+
+    def search(
+        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
+    ) -> list[list[Hypothesis]]:
+        if self._recorded is None or not gpu.can_search(options):
+            return super().search(sources, limits, options, prefixes)
+        return self._recorded(sources, limits, options, prefixes)
+
+
 def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say = lambda text: None) -> Engine:
     """The engine of this name for a translator on its device; `auto`: the fastest that gives the model's own results.
 
@@ -104,6 +120,10 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
         return CTranslate2Engine(loaded, device, "int8" if name.endswith("int8") else "float32")
     if name in ("float32", "int8") and device.type != "cpu":
         raise ConfigError(f"the engine {name} is for CPUs: give --device cpu, or leave out --engine")
+    if name == "gpu":
+        if device.type != "cuda":
+            raise ConfigError("the engine gpu needs a GPU: leave out --engine")
+        return GpuEngine(model, device)
     if name == "float32" and loaded.precision == "int8":
         raise ConfigError("the weights of this model are int8: translate with the model that it was made of instead")
     if name == "int8" and loaded.precision != "int8":

@@ -1,0 +1,67 @@
+"""Attention of one token a row to what a cache holds: the step of a search, all of whose shapes stay the same.
+
+How much of the cache counts is read from memory on the device, so that one recording of a step serves all of them. The
+hypotheses of a beam share their past: which row wrote each position of a row's past is a table, and no key ever moves.
+On a GPU the kernels of `cached_attention_triton` do it; elsewhere the obvious way, their oracle.
+
+Shapes: R rows, H heads and G of keys and values, of width K; L positions of a cache; S of a source.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from headwise.nn.kernels import usable
+
+
+class Heads(NamedTuple):
+    heads: int  # H
+    key_heads: int  # G
+    width: int  # K
+    scale: float
+
+
+def attend_past(qkv: Tensor, keys: Tensor, values: Tensor, stems: Tensor, places: Tensor, heads: Heads) -> Tensor:
+    """Queries, keys and values side by side [R, (H + 2G) * K] -> [R, H * K].
+
+    The keys and values of each row are first put into the caches [R, G, L, K] at its place [R]; then it attends to all
+    positions up to there, position p in the row that stems[R, L] names for it.
+    """
+    if usable(qkv):
+        return _kernels().attend_past(qkv, keys, values, stems, places, heads)  # type: ignore[no-any-return]
+    R, L = stems.shape
+    split = [heads.heads, heads.key_heads, heads.key_heads]
+    query, key, value = torch.split(qkv.view(R, -1, heads.width), split, 1)
+    rows, positions = torch.arange(R, device=qkv.device), torch.arange(L, device=qkv.device)
+    keys[rows, :, places], values[rows, :, places] = key, value
+    past = stems.long(), slice(None), positions.expand(R, L)
+    seen = positions[None, :] <= places[:, None]
+    return _attend(query, keys[past], values[past], seen, heads)
+
+
+def attend_memory(query: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, heads: Heads) -> Tensor:
+    """Queries [R, H * K] of R / N rows a sentence, keys and values [N, G, S, K] of which `lengths` [N] count
+    -> [R, H * K]."""
+    if usable(query):
+        return _kernels().attend_memory(query, keys, values, lengths, heads)  # type: ignore[no-any-return]
+    R, (N, _, S, _) = len(query), keys.shape
+    owners = torch.arange(N, device=query.device).repeat_interleave(R // N)
+    seen = torch.arange(S, device=query.device)[None, :] < lengths[owners][:, None]
+    kept = keys.transpose(1, 2)[owners], values.transpose(1, 2)[owners]
+    return _attend(query.view(R, heads.heads, heads.width), *kept, seen, heads)
+
+
+def _kernels() -> Any:
+    from headwise.nn.kernels import cached_attention_triton
+
+    return cached_attention_triton
+
+
+def _attend(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor, heads: Heads) -> Tensor:
+    """Queries [R, H, K], keys and values [R, L, G, K], which of them count [R, L] -> [R, H * K]."""
+    groups = heads.heads // heads.key_heads
+    keys, values = (each.repeat_interleave(groups, 2).float() for each in (keys, values))
+    scores = torch.einsum("rhk,rlhk->rhl", query.float(), keys) * heads.scale
+    weights = scores.masked_fill(~seen[:, None], -torch.inf).softmax(-1)
+    return torch.einsum("rhl,rlhk->rhk", weights, values).flatten(1).to(query.dtype)

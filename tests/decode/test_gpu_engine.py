@@ -1,0 +1,66 @@
+"""The search for GPUs, which runs anywhere: in slots that are filled again, with the results of the plain one."""
+
+import pytest
+import torch
+
+from headwise.config import ModelConfig
+from headwise.decode.engines import gpu
+from headwise.decode.engines.gpu import GpuSearch, can_search, fits
+from headwise.decode.search import SearchOptions, beam_search
+from headwise.decode.stepper import DecoderStepper
+from tests.shapes import PAD, VARIANTS, random_model, sentences, small
+
+pytestmark = pytest.mark.filterwarnings("ignore:Conversion of an array")  # of Triton's interpreter
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+FITTING = {name: config for name, config in VARIANTS.items() if fits(random_model(config))}
+
+
+def ragged(count: int, longest: int) -> list[list[int]]:
+    rows = sentences(count, longest, shortest=2).tolist()
+    return [[token for token in row if token != PAD] for row in rows]
+
+
+def agree(config: ModelConfig, count: int, options: SearchOptions, prefixes: list[list[int]], longest: int = 6) -> None:
+    model = random_model(config).to(DEVICE)
+    sources = ragged(count, longest)
+    limits = [1 + 3 * i % 8 + len(prefixes[i]) for i in range(count)]
+    plain = DecoderStepper(model)
+    found = GpuSearch(model, torch.float32)(sources, limits, options, prefixes)
+    with torch.inference_mode():
+        for i, source in enumerate(sources):
+            state = plain.start(torch.tensor([source], device=DEVICE))
+            limit = torch.tensor([limits[i]], device=DEVICE)
+            [wanted] = beam_search(plain, state, limit, options, [prefixes[i]])
+            assert [one.tokens for one in found[i]] == [one.tokens for one in wanted]
+            assert [one.finished for one in found[i]] == [one.finished for one in wanted]
+            assert all(abs(one.score - two.score) < 1e-4 for one, two in zip(found[i], wanted, strict=True))
+
+
+@pytest.mark.parametrize("config", FITTING.values(), ids=FITTING)
+@pytest.mark.parametrize("beam", [1, 3])
+def test_every_shape_is_searched_as_by_the_model(config: ModelConfig, beam: int) -> None:
+    agree(config, 5, SearchOptions(1, 2, beam, beam, 1.0, forbidden=(0, 1), exact=False), [[]] * 5)
+
+
+@pytest.mark.parametrize("beam", [1, 2, 5])
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.5])
+def test_slots_are_filled_again(beam: int, exact: bool, alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "SLOTS", 4)
+    options = SearchOptions(1, 2, beam, max(1, beam - 1), alpha, forbidden=(0, 1), exact=exact)
+    prefixes = [[3, 4] if i % 5 == 2 else [5] if i % 5 == 3 else [] for i in range(23)]
+    agree(small(), 23, options, prefixes)
+
+
+def test_long_and_short_sources_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "SLOTS", 8)
+    monkeypatch.setattr(gpu, "ENCODED", 100)
+    agree(small(), 30, SearchOptions(1, 2, 2, 1, 1.0, forbidden=(0, 1), exact=False), [[]] * 30, longest=80)
+
+
+def test_what_it_cannot_do_is_known() -> None:
+    assert can_search(SearchOptions(1, 2))
+    assert not can_search(SearchOptions(1, 2, no_repeat=2))
+    assert not can_search(SearchOptions(1, 2, min_length=2))
+    assert not fits(random_model(small(positions="rotary")))
