@@ -157,10 +157,12 @@ class SearchOptions:
             raise ConfigError("<eos> must not be among the forbidden tokens: no sentence could end")
 
     def free_from(self, prefixes: Prefixes | None) -> float:
-        """The length from which on no rule but `forbidden` counts."""
-        if self.no_repeat:
-            return math.inf
-        return max(self.min_length, max((len(prefix) for prefix in prefixes or ()), default=0))
+        """The length from which on all that counts is which tokens are `banned`."""
+        return math.inf if self.no_repeat else max((len(prefix) for prefix in prefixes or ()), default=0)
+
+    def banned(self, length: int) -> tuple[int, ...]:
+        """What may not follow a hypothesis of this length."""
+        return (*self.forbidden, *self.ends) if length < self.min_length else self.forbidden
 
     def constraints(self, prefixes: Prefixes | None, device: torch.device) -> list[Constraint]:
         """The rules these options ask for, in the order in which they apply."""

@@ -55,7 +55,7 @@ class _Likeliest(Generic[State]):
     ) -> None:
         self._stepper = stepper
         self._rules = options.constraints(prefixes, device)
-        self._banned = options.forbidden
+        self._options = options
         self._chooser = stepper if isinstance(stepper, Chooser) else None
         self._free_from = options.free_from(prefixes)
 
@@ -63,8 +63,9 @@ class _Likeliest(Generic[State]):
         self, tokens: Tensor, state: State, trace: Trace, sentences: Tensor, count: int
     ) -> tuple[Tensor, Tensor, State]:
         """Log-probabilities and tokens [R, at most count], and the new state."""
-        if self._chooser is not None and trace.tokens.shape[1] >= self._free_from:
-            return self._chooser.best(tokens, state, count, self._banned)
+        length = trace.tokens.shape[1]
+        if self._chooser is not None and length >= self._free_from:
+            return self._chooser.best(tokens, state, count, self._options.banned(length))
         log_probabilities, state = self._stepper.step(tokens, state)
         scores = constrain(self._rules, Step(log_probabilities, trace.tokens, sentences))
         values, found = largest(scores, min(count, scores.shape[1]))

@@ -1,0 +1,94 @@
+"""What the benchmarks of translation share: a random model with a vocabulary, and its weights in other programs."""
+
+import random
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headwise.config import TextConfig
+from headwise.decode.engines import make_engine
+from headwise.decode.search import SearchOptions
+from headwise.models.build import build
+from headwise.models.convert.published import export_published
+from headwise.models.folder import load
+from headwise.models.foreign import write_folder
+from headwise.models.loaded import LoadedModel, Task
+from headwise.models.weights import weights_of
+from headwise.presets import preset_config
+from headwise.text.kinds import train_tokenizer
+
+VOCABULARY = 32_000
+Sources = Sequence[Sequence[int]]
+Run = Callable[[Sources, int, int], int]
+"""Sources (ids), the beam, the length of each translation -> how many tokens came out."""
+
+
+@cache
+def random_translator(preset: str = "base") -> LoadedModel:
+    """Of words, so that each id is a word: what comes out means nothing, but takes as long."""
+    torch.manual_seed(0)
+    tokenizer = train_tokenizer(
+        TextConfig(kind="words", vocabulary=VOCABULARY), [f"w{i}" for i in range(VOCABULARY)], []
+    )
+    config = preset_config(preset)
+    model = build(config, tokenizer.size, tokenizer.pad).eval()
+    return LoadedModel(model, tokenizer, config, Task((("en", "de"),)))
+
+
+def opened(folder: str, preset: str) -> LoadedModel:
+    return load(folder) if folder else random_translator(preset)
+
+
+def random_sources(loaded: LoadedModel, count: int, length: int) -> list[list[int]]:
+    assert loaded.tokenizer is not None
+    drawn = random.Random(0)
+    size, eos = loaded.tokenizer.size, loaded.tokenizer.eos
+    return [[drawn.randrange(10, size) for _ in range(length)] + [eos] for _ in range(count)]
+
+
+def ours(loaded: LoadedModel, name: str, device: torch.device, *, exactly: bool = True) -> Run:
+    """An engine of ours, given ids. `exactly`: all translations are as long as is asked."""
+    engine = make_engine(name, loaded, device)
+    tokenizer = loaded.tokenizer
+    assert tokenizer is not None
+    start = tokenizer.decoder_start("")
+
+    @torch.inference_mode()
+    def run(sources: Sources, beam: int, length: int) -> int:
+        options = SearchOptions(
+            start, tokenizer.eos, beam, length_penalty=1.0, exact=False, forbidden=tuple(tokenizer.specials),
+            min_length=length if exactly else 0,
+        )  # fmt: skip
+        found = engine.search(sources, [length] * len(sources), options, [[]] * len(sources))
+        return sum(len(each[0].tokens) for each in found)
+
+    return run
+
+
+def transformers(loaded: LoadedModel, device: torch.device, dtype: torch.dtype, **how: Any) -> Run:
+    """The same weights in `transformers`' Marian."""
+    from transformers import MarianMTModel
+
+    described = loaded.description
+    weights = weights_of(loaded.model)
+    published = export_published(loaded.config, weights, described.rows, described.specials, "marian", ())
+    with tempfile.TemporaryDirectory() as folder:
+        write_folder(Path(folder), *published)
+        model: Any = MarianMTModel.from_pretrained(folder, dtype=dtype).to(device).eval()
+    pad = loaded.model.pad
+
+    @torch.inference_mode()
+    def run(sources: Sources, beam: int, length: int) -> int:
+        longest = max(map(len, sources))
+        ids = torch.tensor([[*source, *[pad] * (longest - len(source))] for source in sources], device=device)
+        model.generate(
+            input_ids=ids, attention_mask=(ids != pad).long(), num_beams=beam, do_sample=False,
+            min_new_tokens=length, max_new_tokens=length, **how,
+        )  # fmt: skip
+        return length * len(sources)
+
+    return run

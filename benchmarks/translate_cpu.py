@@ -1,0 +1,213 @@
+"""How fast a CPU translates: our engines, CTranslate2 and `transformers`, the same weights, taking turns in one run.
+
+    python benchmarks/translate_cpu.py                                  # batches of 1 and 16, greedy and beam 4
+    python benchmarks/translate_cpu.py --systems int8 ctranslate2-int8 --batch 16 --beam 4 --repeats 10
+    python benchmarks/translate_cpu.py --model opus-mt-en-fr --source test.en.xz --reference test.fr.xz --lines 400
+    python benchmarks/translate_cpu.py --memory                         # of a process for each system
+    python benchmarks/translate_cpu.py --growth --plot docs/images/translate_cpu.png
+
+A random Transformer base, 64 sentences of 25 tokens, translations of 25. Of the repeats the fastest counts; for batches
+of one the median and the 95th percentile of a sentence too. CPU seconds, beside the clock, tell a busy machine.
+"""
+
+import argparse
+import itertools
+import math
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+from rows import Row, add_output, show, write
+from translate_common import Run, opened, ours, random_sources, transformers
+
+from headwise.data.files import numbered_lines
+from headwise.decode.translator import TranslateOptions, Translator
+from headwise.evaluate import compare
+from headwise.models.loaded import LoadedModel
+
+DEVICE = torch.device("cpu")
+SYSTEMS = ("int8", "float32", "ctranslate2-int8", "ctranslate2", "transformers")
+
+
+def make(name: str, folder: str, preset: str) -> tuple[LoadedModel, Run]:
+    import copy
+    import dataclasses
+
+    loaded = opened(folder, preset)
+    loaded = dataclasses.replace(loaded, model=copy.deepcopy(loaded.model))  # an engine may round it
+    return loaded, transformers(loaded, DEVICE, torch.float32) if name == "transformers" else ours(loaded, name, DEVICE)
+
+
+def measure(
+    runs: dict[str, tuple[LoadedModel, Run]], batch: int, beam: int, length: int, args: argparse.Namespace
+) -> list[Row]:
+    """All systems in turn, again and again."""
+    clock: dict[str, list[float]] = {name: [] for name in runs}
+    work: dict[str, list[float]] = {name: [] for name in runs}
+    count = max(batch, args.sentences // 4) if batch == 1 else max(batch, args.sentences)
+    for repeat in range(args.repeats + 1):
+        for name, (loaded, run) in runs.items():
+            sources = random_sources(loaded, count, length)
+            for first in range(0, count, batch):
+                begun, cpu = time.perf_counter(), time.process_time()
+                run(sources[first : first + batch], beam, length)
+                if repeat:  # the first is for warming up
+                    clock[name].append(time.perf_counter() - begun)
+                    work[name].append(time.process_time() - cpu)
+    rows = []
+    for name in runs:
+        tokens = batch * length
+        row: Row = {"system": name, "batch": batch, "beam": beam, "length": length}
+        row["tokens/s"] = round(tokens / min(clock[name]))
+        row["median tokens/s"] = round(tokens / statistics.median(clock[name]))
+        row["tokens/CPU s"] = round(tokens / min(work[name]))
+        if batch == 1:
+            row["median ms"] = round(statistics.median(clock[name]) * 1e3, 1)
+            row["95 % ms"] = round(sorted(clock[name])[math.ceil(0.95 * len(clock[name])) - 1] * 1e3, 1)
+        rows.append(row)
+    return rows
+
+
+def whole_file(args: argparse.Namespace) -> list[Row]:
+    """Translated from text to text, as `headwise translate` does."""
+    texts = [text for _, text in itertools.islice(numbered_lines(args.source), args.lines or None)]
+    wanted = [text for _, text in itertools.islice(numbered_lines(args.reference), args.lines or None)]
+    names = [name for name in args.systems if name != "transformers"]
+    translators = {name: Translator(args.model, "cpu", name) for name in names}
+    rows: dict[tuple[str, int], Row] = {}
+    for _, beam, name in itertools.product(range(args.repeats), args.beam, names):
+        options = TranslateOptions(beam=beam, alignments=False)
+        begun, cpu = time.perf_counter(), time.process_time()
+        found = translators[name].translate(texts, options=options)
+        spent, worked = time.perf_counter() - begun, time.process_time() - cpu
+        tokens = sum(len(each.tokens) for each in found)
+        before = rows.get((name, beam), {"tokens/s": 0})
+        if tokens / spent > before["tokens/s"]:
+            bleu = compare([each.text for each in found], wanted).bleu
+            rows[name, beam] = {
+                "system": name, "beam": beam, "sentences/s": round(len(texts) / spent, 1),
+                "tokens/s": round(tokens / spent), "tokens/CPU s": round(tokens / worked), "BLEU": round(bleu, 2),
+            }  # fmt: skip
+        print(rows[name, beam], file=sys.stderr, flush=True)
+    return list(rows.values())
+
+
+def memory(args: argparse.Namespace) -> list[Row]:
+    """Of a process for each system: after its imports, with the model, and after a batch of 16 with beam 4."""
+    rows = []
+    for name in args.systems:
+        command = [sys.executable, __file__, "--systems", name, "--one-process", "--model", args.model]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        rows.append({"system": name, **dict(line.split("\t") for line in done.stdout.splitlines() if "\t" in line)})
+    return rows
+
+
+def one_process(args: argparse.Namespace) -> None:
+    def tell(what: str) -> None:
+        kinds = dict.fromkeys(("Rss", "Private_Dirty"), 0)
+        for line in Path("/proc/self/smaps_rollup").read_text(encoding="utf-8").splitlines():
+            kind = line.split(":")[0]
+            if kind in kinds:
+                kinds[kind] = int(line.split()[1]) // 1024
+        print(f"{what}\t{kinds['Rss']}/{kinds['Private_Dirty']} MB")
+
+    tell("imports")
+    loaded, run = make(args.systems[0], args.model, args.preset)
+    tell("model")
+    run(random_sources(loaded, 16, 25), 4, 25)
+    tell("batch 16, beam 4")
+
+
+def growth(args: argparse.Namespace) -> list[Row]:
+    """Tokens a second against batch, beam, source length and threads, one of them at a time."""
+    rows: list[Row] = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        runs = {name: make(name, args.model, args.preset) for name in args.systems}
+        cases = [(batch, 1, 25) for batch in (1, 2, 4, 8, 16, 32, 64, 128, 256)]
+        cases += [(16, beam, 25) for beam in (2, 4, 8, 16)] + [(16, 1, length) for length in (5, 50, 100, 250, 500)]
+        for batch, beam, length in cases:
+            args.sentences = batch
+            rows += [{"threads at work": threads, **row} for row in measure(runs, batch, beam, length, args)]
+            print(rows[-1], file=sys.stderr, flush=True)
+    if args.plot:
+        plot(rows, args.plot)
+    return rows
+
+
+def plot(rows: list[Row], path: Path) -> None:
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 3, figsize=(13, 4), sharey=True)
+    panels = {
+        "batch": ("beam", 1, "length", 25),
+        "beam": ("batch", 16, "length", 25),
+        "length": ("batch", 16, "beam", 1),
+    }
+    for axis, (key, (one, at, other, there)) in zip(axes, panels.items(), strict=True):
+        for system, threads in dict.fromkeys((row["system"], row["threads at work"]) for row in rows):
+            chosen = sorted(
+                (row[key], row["tokens/s"])
+                for row in rows
+                if (row["system"], row["threads at work"]) == (system, threads)
+                and row[one] == at
+                and row[other] == there
+            )
+            axis.plot(*zip(*chosen, strict=True), "o-" if threads == 2 else "o--", label=f"{system}, {threads} threads")
+        axis.set(xscale="log", yscale="log", xlabel="source tokens" if key == "length" else key)
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("target tokens a second")
+    axes[0].legend(fontsize=7)
+    figure.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
+    parser.add_argument("--model", default="", metavar="DIR", help="instead of a random model")
+    parser.add_argument("--preset", default="base", help="of the random model")
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 16])
+    parser.add_argument("--beam", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--length", type=int, default=25)
+    parser.add_argument("--sentences", type=int, default=64)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--source", type=Path, help="a whole file instead of batches; needs --model and --reference")
+    parser.add_argument("--reference", type=Path)
+    parser.add_argument("--lines", type=int, default=0, help="of the file; 0: all")
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--one-process", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--plot", type=Path)
+    add_output(parser)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    if args.one_process:
+        one_process(args)
+        return
+    columns = ["system", "batch", "beam", "tokens/s", "median tokens/s", "tokens/CPU s", "median ms", "95 % ms"]
+    rows: list[Row] = []
+    if args.memory:
+        rows, columns = memory(args), ["system", "imports", "model", "batch 16, beam 4"]
+    elif args.growth:
+        rows, columns = growth(args), ["threads at work", "system", "batch", "beam", "length", "tokens/s"]
+    elif args.source:
+        if not (args.model and args.reference):
+            parser.error("--source needs --model and --reference")
+        rows, columns = whole_file(args), ["system", "beam", "sentences/s", "tokens/s", "tokens/CPU s", "BLEU"]
+    else:
+        runs = {name: make(name, args.model, args.preset) for name in args.systems}
+        for batch, beam in itertools.product(args.batch, args.beam):
+            rows += measure(runs, batch, beam, args.length, args)
+            print(*rows[-len(runs) :], sep="\n", file=sys.stderr, flush=True)
+    show(rows, columns)
+    write(rows, args.json)
+
+
+if __name__ == "__main__":
+    main()
