@@ -23,6 +23,8 @@ def is_fast_here() -> bool:
 
 def quantised(weight: Tensor) -> tuple[Tensor, Tensor]:
     """A matrix [N, K] as int8, and the step [N] of each row."""
+    if weight.is_meta:  # nothing to round; most operations there would have PyTorch load half of itself for the shapes
+        return torch.empty(weight.shape, dtype=torch.int8), torch.empty(len(weight), dtype=torch.float32)
     steps = weight.float().abs().amax(1).clamp_min(TINY) / LEVELS
     return (weight.float() / steps[:, None]).round().to(torch.int8), steps
 
