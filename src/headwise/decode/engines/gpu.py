@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from headwise.decode.batching import padded
+from headwise.decode.batching import by_budget, padded
 from headwise.decode.constraints import Prefixes, SearchOptions
 from headwise.decode.engines import cpu
 from headwise.decode.engines.device_search import DeviceSearch
@@ -180,7 +180,7 @@ class _Run:
 
     def enter(self, slots: list[int], sources: Sequence[Sequence[int]], limits: list[int], prefixes: Prefixes) -> None:
         decoder, device = self.decoder, self.decoder.device
-        for part in _by_tokens(sources, ENCODED):
+        for part in by_budget(range(len(sources)), [len(source) for source in sources], ENCODED):
             chosen = torch.tensor([slots[i] for i in part], device=device)
             source = padded([sources[i] for i in part], self._pad, device)
             for (keys, values), (made_keys, made_values) in zip(
@@ -305,19 +305,6 @@ def _rounded(length: int) -> int:
     while size < length:
         size *= 2
     return size
-
-
-def _by_tokens(sources: Sequence[Sequence[int]], budget: int) -> Iterator[list[int]]:
-    part: list[int] = []
-    longest = 0
-    for i, source in enumerate(sources):
-        longest = max(longest, len(source))
-        if part and longest * (len(part) + 1) > budget:
-            yield part
-            part, longest = [], len(source)
-        part.append(i)
-    if part:
-        yield part
 
 
 def _linear(modules: Sequence[nn.Module], dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
