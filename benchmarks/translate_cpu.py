@@ -52,9 +52,10 @@ def measure(
         for name, (loaded, run) in runs.items():
             sources = random_sources(loaded, count, length)
             for first in range(0, count, batch):
+                chunk = sources[first : first + batch]
                 begun, cpu = time.perf_counter(), time.process_time()
-                run(sources[first : first + batch], beam, length)
-                if repeat:  # the first is for warming up
+                run(chunk, beam, length)
+                if repeat and len(chunk) == batch:  # the first is for warming up
                     clock[name].append(time.perf_counter() - begun)
                     work[name].append(time.process_time() - cpu)
     rows = []
@@ -100,6 +101,7 @@ def memory(args: argparse.Namespace) -> list[Row]:
     rows = []
     for name in args.systems:
         command = [sys.executable, __file__, "--systems", name, "--one-process", "--model", args.model]
+        command += ["--preset", args.preset, "--threads", str(args.threads)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         rows.append({"system": name, **dict(line.split("\t") for line in done.stdout.splitlines() if "\t" in line)})
     return rows

@@ -86,3 +86,24 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A folder to write into, which takes its name when all is written; an empty one may have it before."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.writing")
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir()
+        try:
+            yield temporary
+            for file in temporary.iterdir():
+                sync(file)
+            sync(temporary)
+            if path.is_dir():
+                path.rmdir()
+            temporary.rename(path)
+            sync(path.parent)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise

@@ -22,13 +22,15 @@ from headwise.train.run import SCORES
 
 def describe_folder(folder: Path) -> dict[str, Any]:
     """Shape, languages, and how far its training came, where the folder tells."""
-    loaded = load(folder)
+    loaded = load(folder, rounded=True)
     model = loaded.config
     layers = {
         "encoder_decoder": f"{model.encoder_layers}+{model.decoder_layers}",
         "causal_lm": str(model.decoder_layers),
     }
     facts: dict[str, Any] = {"task": loaded.task.kind}
+    if loaded.precision != "float32":
+        facts["weights"] = f"{loaded.precision}, for translating on a CPU"
     if loaded.task.directions:
         facts["directions"] = ", ".join(f"{s or '?'}-{t or '?'}" for s, t in loaded.task.directions)
     if loaded.task.labels:

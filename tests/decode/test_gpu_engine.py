@@ -53,6 +53,18 @@ def test_slots_are_filled_again(beam: int, exact: bool, alpha: float, monkeypatc
     agree(small(), 23, options, prefixes)
 
 
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_prefix_may_hold_what_the_search_may_not_say(beam: int) -> None:
+    options = SearchOptions(1, 2, beam, beam, 1.0, forbidden=(0, 1, 3), exact=False)
+    agree(small(), 6, options, [[3, 4], [], [3], [5, 3], [], [3, 3]])
+
+
+def test_more_sentences_than_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "SLOTS", 2)
+    monkeypatch.setattr(gpu, "STEPS_AT_ONCE", 1)
+    agree(small(), 9, SearchOptions(1, 2, 1, 1, 1.0, forbidden=(0, 1)), [[]] * 9)
+
+
 def test_long_and_short_sources_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "SLOTS", 8)
     monkeypatch.setattr(gpu, "ENCODED", 100)

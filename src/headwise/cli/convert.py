@@ -50,11 +50,11 @@ translate.py, that shows how the folder is used without Headwise (docs/export.md
 
 def run_convert(args: argparse.Namespace) -> int:
     source, target = Path(args.source), Path(args.target)
+    if args.model_type and args.to != "huggingface":
+        raise ConfigError(f"--as names a family of --to huggingface: --to {args.to} has none")
     if args.to in ("ctranslate2", "onnx"):
         from headwise.models.export.folder import export
 
-        if args.model_type:
-            raise ConfigError(f"--as names a family of --to huggingface: --to {args.to} has none")
         export(source, target, args.to, args.precision)
         print(f"wrote {args.target}: see its README.md")
         return 0

@@ -183,10 +183,16 @@ class SearchOptions:
 def checked_limits(max_lengths: Tensor, options: SearchOptions, prefixes: Prefixes | None) -> list[int]:
     """The length limit of each sentence, after checking that a search can be held to it."""
     limits: list[int] = max_lengths.tolist()
+    check_limits(limits, options, prefixes)
+    return limits
+
+
+def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefixes | None) -> None:
+    """An error if a search cannot be held to these lengths and prefixes."""
     if any(limit < 1 for limit in limits):
         raise ConfigError(f"the length limit must be at least 1, not {min(limits)}")
     if prefixes is None:
-        return limits
+        return
     if len(prefixes) != len(limits):
         raise ConfigError(f"{len(prefixes)} prefixes for {len(limits)} sentences")
     for prefix, limit in zip(prefixes, limits, strict=True):
@@ -194,4 +200,3 @@ def checked_limits(max_lengths: Tensor, options: SearchOptions, prefixes: Prefix
             raise ConfigError(f"a prefix of {len(prefix)} tokens does not fit into the length limit of {limit}")
         if any(end in prefix for end in options.ends) or any(token < 0 for token in prefix):
             raise ConfigError("a prefix must hold token ids other than <eos>")
-    return limits

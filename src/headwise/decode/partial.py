@@ -180,12 +180,12 @@ def open_partial(out: Path, share: Share, made: dict[str, Any], plan: Plan) -> I
     path, state = partial_path(out, share), state_path(out, share)
     with claimed(path) as file:
         size = file.seek(0, os.SEEK_END)
-        if state.exists():
-            begun = Begun.read(state)
+        begun = Begun.read(state) if state.exists() else None
+        if begun is not None and not (begun.done == Done() and share.count == 1):
             if size < begun.done.bytes:
                 lost = f"{size:,} bytes, but {begun.done.bytes:,} were written"
                 raise CheckpointError(f"{path}: {lost}: remove it and {state} to start anew")
-        elif size:
+        elif size and begun is None:
             raise CheckpointError(f"{path}: what was made is not known without {state.name}: remove it to start anew")
         else:
             begun = Begun(made, plan, Done())
@@ -203,7 +203,7 @@ def _fitting(out: Path, share: Share, made: dict[str, Any]) -> Plan | None:
                 f"or remove {out}.partial* to start anew"
             )
         begun = _read_if_there(path)
-        if begun is not None:
+        if begun is not None and not (begun.done == Done() and count == 1):  # or there is nothing to go on with
             refuse_changes(path, begun.made, made)
             plan = begun.plan
     return plan

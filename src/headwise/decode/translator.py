@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headwise.decode.alignment import Alignment, align
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
+from headwise.decode.constraints import check_limits
 from headwise.decode.engines import AUTO, Say, make_engine
 from headwise.decode.hypothesis import Hypothesis, length_penalty
 from headwise.decode.sampling import SamplingOptions
@@ -54,6 +55,8 @@ class TranslateOptions:
             raise ConfigError(f"the length limit (max_ratio) must lie between 0 and 1000, not at {self.max_ratio}")
         if not 0 <= self.seed < 2**63:
             raise ConfigError("the seed must be at least 0 and below 2^63")
+        if self.no_repeat < 0:
+            raise ConfigError(f"the size of an n-gram (no_repeat) must not be negative, not {self.no_repeat}")
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,12 @@ class _Frame:
 
 class Translator:
     """A model ready to translate. `engine` names what does the arithmetic of a search (see `engines`); `say` is told
-    what cannot be done as asked here."""
+    what cannot be done as asked here. Engines lay out weights anew: a model that is trained on wants a new one."""
 
     def __init__(
         self, model: str | Path | LoadedModel, device: str = "auto", engine: str = AUTO, say: Say = warnings.warn
     ) -> None:
-        if isinstance(model, LoadedModel) and engine == INT8:
+        if isinstance(model, LoadedModel) and engine == INT8 and model.precision != INT8:
             model = replace(model, model=copy.deepcopy(model.model))  # the caller's own stays as it is
         served = serve(model, device, EncoderDecoder, "translates")
         self.model, self.tokenizer, self.device = served.model, served.tokenizer, served.device
@@ -137,6 +140,8 @@ class Translator:
         width = options.nbest if options.sampling else max(options.beam, options.nbest)
         lengths = [len(parts[row][place].source) * width for row, place in queue]
         budget = options.batch_tokens or (GPU_BATCH_TOKENS if self.device.type == "cuda" else 0)
+        if options.alignments and not options.batch_tokens:
+            budget //= 4  # the attention of all of them is kept
         for numbers in by_budget(range(len(queue)), lengths, budget):
             batch = [queue[number] for number in numbers]
             sources = [parts[row][place].source for row, place in batch]
@@ -225,6 +230,7 @@ class Translator:
             min(int(len(source) * options.max_ratio + options.max_extra + len(prefix)), self._positions - 1)
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
+        check_limits(limits, search, prefixes)
         if options.sampling is None:
             found = self._engine.search(sources, limits, search, prefixes)
         else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from headwise.atomic import write_json
+from headwise.atomic import whole_folder, write_json
 from headwise.config import ModelConfig, from_tables, modern_model, to_tables
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.convert.family import Ids
@@ -134,16 +134,22 @@ def convert(source: Path, target: Path, to: str, model_type: str = "", precision
     check_weights(description.empty(str(source)), weights, str(source))
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise ConfigError(f"{target}: is there already: choose another folder")
-    if to == "headwise":
-        if precision == INT8:
-            if description.task.kind != "translation":
-                raise ConfigError(f"{source}: is for {description.task.kind}: int8 is for translators")
-            model = to_int8(description.build(str(source), weights).model)
-            description, weights = dataclasses.replace(description, precision=INT8), weights_of(model)
-        target.mkdir(parents=True, exist_ok=True)
-        save_tensors(target / WEIGHTS, weights)
-        save_description(target, description)
-        return description
+    if to == "headwise" and precision == INT8:
+        if description.task.kind != "translation":
+            raise ConfigError(f"{source}: is for {description.task.kind}: int8 is for translators")
+        model = to_int8(description.build(str(source), weights).model)
+        description, weights = dataclasses.replace(description, precision=INT8), weights_of(model)
+    with whole_folder(target) as folder:
+        if to == "headwise":
+            save_tensors(folder / WEIGHTS, weights)
+            save_description(folder, description)
+        else:
+            _publish(folder, description, weights, model_type)
+    return description
+
+
+def _publish(folder: Path, description: Description, weights: Weights, model_type: str) -> None:
+    """As Hugging Face's."""
     config, tensors = export_published(
         description.config,
         weights,
@@ -154,11 +160,10 @@ def convert(source: Path, target: Path, to: str, model_type: str = "", precision
     )
     task = description.task
     if description.tokenizer is not None:  # first: a kind without a published form is refused
-        description.tokenizer.save_published(target, framed=task.kind != "causal_lm" or bool(task.published))
-    write_folder(target, config, tensors, generation_config=_generation(description))
+        description.tokenizer.save_published(folder, framed=task.kind != "causal_lm" or bool(task.published))
+    write_folder(folder, config, tensors, generation_config=_generation(description))
     if description.task.image_mean:
-        write_json(target / PREPROCESSOR, preprocessor_config(description))
-    return description
+        write_json(folder / PREPROCESSOR, preprocessor_config(description))
 
 
 def _generation(description: Description) -> dict[str, Any] | None:

@@ -18,13 +18,16 @@ from torch import Tensor
 from headwise.decode.batching import padded
 from headwise.decode.constraints import Prefixes, SearchOptions
 from headwise.decode.engines import cpu, gpu
+from headwise.decode.engines.native.decoder import NativeDecoder
+from headwise.decode.engines.native.decoder import fits as fits_native
+from headwise.decode.engines.native.decoder import supported as has_native
 from headwise.decode.hypothesis import Hypothesis
 from headwise.decode.sampling import SamplingOptions, sample
 from headwise.decode.search import State, Stepper, beam_search
 from headwise.decode.stepper import DecoderState, DecoderStepper
 from headwise.errors import ConfigError
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.loaded import LoadedModel
+from headwise.models.loaded import INT8, LoadedModel
 from headwise.nn import int8
 
 AUTO = "auto"
@@ -123,15 +126,23 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
     if name == "gpu":
         if device.type != "cuda":
             raise ConfigError("the engine gpu needs a GPU: leave out --engine")
+        if not gpu.fits(model):
+            say("the engine gpu does not know all parts of this model: translating with the model itself")
         return GpuEngine(model, device)
-    if name == "float32" and loaded.precision == "int8":
+    rounded = loaded.precision == INT8
+    if name == "float32" and rounded:
         raise ConfigError("the weights of this model are int8: translate with the model that it was made of instead")
-    if name == "int8" and loaded.precision != "int8":
-        if int8.is_fast_here():
+    if name == "int8" and not rounded:
+        rounded = int8.is_fast_here()
+        if rounded:
             model = int8.to_int8(model)
         else:
             say("this CPU has no instructions for int8 (VNNI): translating in float32")
+    elif rounded and not int8.is_fast_here():
+        say("this CPU has no instructions for int8 (VNNI): the model that this one was made of suits it better")
     if name != "plain" and device.type == "cpu":
+        if rounded and has_native() and fits_native(model):
+            return Stepping(NativeDecoder(model), model.pad, device)
         if cpu.fits(model):
             return Stepping(cpu.CpuDecoder(model), model.pad, device)
         if name != AUTO:

@@ -50,10 +50,22 @@ class CTranslate2Engine:
     def search(
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
     ) -> list[list[Hypothesis]]:
+        found = self._search(sources, limits, options, prefixes)
+        for i, (each, limit) in enumerate(zip(found, limits, strict=True)):
+            if len(sources) > 1 and any(len(one.tokens) > limit for one in each):
+                # A batch has one limit, and what goes beyond one's own is another search's result: once more, alone.
+                found[i] = self._search([sources[i]], [limit], options, [prefixes[i]])[0]
+        return found
+
+    def _search(
+        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
+    ) -> list[list[Hypothesis]]:
         first, end = self._adds
         start = [] if self._starts_by_itself else [self._targets[options.sos]]
         given = [[*start, *(self._targets[i] for i in prefix)] for prefix in prefixes]
-        results = self._translator.translate_batch(
+        translate = self._translator.translate_batch
+        results = self._translated(
+            translate,
             [[self._sources[i] for i in ids[int(first) : len(ids) - int(end)]] for ids in sources],
             target_prefix=given if any(given) else None,
             beam_size=options.beam,
@@ -74,11 +86,21 @@ class CTranslate2Engine:
             for result, limit in zip(results, limits, strict=True)
         ]
 
+    def _translated(self, translate: Any, *what: Any, **how: Any) -> Any:
+        try:
+            return translate(*what, **how)
+        except RuntimeError as error:
+            if "position encodings" in str(error):
+                raise ConfigError(
+                    "too long for CTranslate2, which has a table of positions: shorten the text, or leave out --engine"
+                ) from None
+            raise
+
     def _hypothesis(self, pieces: list[str], score: float, limit: int, alpha: float) -> Hypothesis:
         tokens = [self._ids[piece] for piece in pieces]
         finished = len(tokens) < limit
         return Hypothesis(
-            tokens=tokens[:limit],
+            tokens=tokens,
             score=score,
             log_probability=score * (len(tokens) + finished) ** alpha,
             token_log_probabilities=[],  # it tells no more than their sum

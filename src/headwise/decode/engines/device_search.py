@@ -63,18 +63,20 @@ class DeviceSearch:
         """One token more, given logits [N * B, V]."""
         logits = logits.float()
         normaliser = logits.logsumexp(-1)  # of all: what is banned keeps its share, as in the model's own scores
+        forced = self.forced.gather(1, self.age[:, None])  # [N, 1], -1: free
+        # Of what a person asks for, the model's own value, though the search itself may be banned from saying it.
+        own = logits.gather(1, forced.clamp_min(0).repeat_interleave(self.options.beam, 0))
         if len(self._banned):
             logits = logits.index_fill(1, self._banned, -math.inf)
-        forced = self.forced.gather(1, self.age[:, None])  # [N, 1], -1: free
         if self.options.beam == 1:
-            self._advance_greedy(logits, normaliser, forced)
+            self._advance_greedy(logits, normaliser, forced, own)
         else:
-            self._advance_beam(logits, normaliser, forced)
+            self._advance_beam(logits, normaliser, forced, own)
 
-    def _advance_greedy(self, logits: Tensor, normaliser: Tensor, forced: Tensor) -> None:
-        token = largest(logits, 1)[1]
-        token = torch.where(forced >= 0, forced, token)
-        gained = (logits.gather(1, token).squeeze(1) - normaliser).clamp_max(0.0)
+    def _advance_greedy(self, logits: Tensor, normaliser: Tensor, forced: Tensor, own: Tensor) -> None:
+        value, token = largest(logits, 1)
+        value, token = torch.where(forced >= 0, own, value), torch.where(forced >= 0, forced, token)
+        gained = (value.squeeze(1) - normaliser).clamp_max(0.0)
         going = ~self.done
         self.totals += torch.where(going, gained, 0.0).unsqueeze(1)
         self.history.scatter_(2, self.age[:, None, None], token[:, None])  # behind its end if it is done
@@ -83,7 +85,7 @@ class DeviceSearch:
         ends = torch.isin(token.squeeze(1), self._ends)
         self.done |= ends | (self.age >= self.limit)
 
-    def _advance_beam(self, logits: Tensor, normaliser: Tensor, forced: Tensor) -> None:
+    def _advance_beam(self, logits: Tensor, normaliser: Tensor, forced: Tensor, own: Tensor) -> None:
         options, (N, B) = self.options, self.tokens.shape
         going, age, alpha = ~self.done, self.age + 1, options.length_penalty
         count = (1 + len(options.ends)) * B
@@ -92,8 +94,8 @@ class DeviceSearch:
         values, tokens = values.view(N, B, K), tokens.view(N, B, K)
         # A token that is forced is a row's only candidate.
         alone = forced.unsqueeze(1).expand(N, B, 1)
-        own = logits.view(N, B, -1).gather(2, alone.clamp_min(0))
-        values = torch.where(alone >= 0, torch.nn.functional.pad(own, (0, K - 1), value=-math.inf), values)
+        only = torch.nn.functional.pad(own.view(N, B, 1), (0, K - 1), value=-math.inf)
+        values = torch.where(alone >= 0, only, values)
         tokens = torch.where(alone >= 0, alone, tokens)
         gained = (values - normaliser.view(N, B, 1)).clamp_max(0.0)
         totals, order = (self.totals.unsqueeze(2) + gained).view(N, B * K).sort(dim=-1, descending=True, stable=True)

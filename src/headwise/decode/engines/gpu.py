@@ -9,6 +9,7 @@ Shapes: N slots, B hypotheses of each, R = N * B rows, S source and L target tok
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
@@ -238,8 +239,16 @@ class GpuSearch:
         self.decoder = GpuDecoder(model, dtype)
         self._runs: dict[tuple[int, int, int, SearchOptions], _Run] = {}
 
-    @torch.inference_mode()
     def __call__(
+        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
+    ) -> list[list[Hypothesis]]:
+        device = self.decoder.device
+        # A recording, and Triton, take the current device for the one that is meant.
+        here = torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
+        with torch.inference_mode(), here:
+            return self._found(sources, limits, options, prefixes)
+
+    def _found(
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
     ) -> list[list[Hypothesis]]:
         found: list[list[Hypothesis]] = [[] for _ in sources]
@@ -249,6 +258,7 @@ class GpuSearch:
                 if not hypotheses:
                     raise no_way_on()
                 found[i] = hypotheses
+            del run  # or its caches would be there beside those of the next
         return found
 
     def _alike(self, sources: Sequence[Sequence[int]]) -> Iterator[list[int]]:
@@ -286,7 +296,7 @@ class GpuSearch:
         holds: dict[int, int] = {}
         free = list(range(run.search.slots))
         while queue or holds:
-            if queue and (len(free) >= run.search.slots // 8 or not holds):
+            if queue and (len(free) > run.search.slots // 8 or not holds):
                 slots = [free.pop() for _ in range(min(len(free), len(queue)))]
                 new = [queue.pop() for _ in slots]
                 holds.update(zip(slots, new, strict=True))
@@ -295,6 +305,8 @@ class GpuSearch:
                 run.step()
             done = run.search.done.tolist()
             over = [slot for slot in holds if done[slot]]
+            if not over:
+                continue
             for slot, hypotheses in zip(over, run.search.results(over), strict=True):
                 yield holds.pop(slot), hypotheses
             free += over

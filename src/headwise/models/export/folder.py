@@ -1,19 +1,14 @@
 """From any model to a folder for another program, which appears whole or not at all."""
 
-import contextlib
 import importlib.util
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
-from headwise.atomic import disk_errors, sync
+from headwise.atomic import whole_folder
 from headwise.errors import ConfigError
 from headwise.models.export import ctranslate2
 from headwise.models.folder import load
 from headwise.models.loaded import Description
 
-PRECISIONS = ("float32", "float16", "int8")
 PACKAGES = {"ctranslate2": "ctranslate2", "onnx": "onnx"}
 """What each target is written with."""
 TASKS = {"ctranslate2": ("translation", "causal_lm"), "onnx": ("translation",)}
@@ -44,24 +39,3 @@ def export(source: Path, target: Path, to: str, precision: str = "float32") -> D
             ctranslate2.write_generator(loaded, folder, precision)
         write_beside(loaded, folder, to, precision, target.name)
     return loaded.description
-
-
-@contextlib.contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder to write into, which takes its name when all is written; an empty one may have it before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.writing")
-    with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.mkdir()
-        try:
-            yield temporary
-            for file in temporary.iterdir():
-                sync(file)
-            sync(temporary)
-            if path.is_dir():
-                path.rmdir()
-            temporary.rename(path)
-            sync(path.parent)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise

@@ -1,0 +1,222 @@
+// Keys and values, in blocks of sixteen entries, and who of a beam stems from which of them.
+//
+// A block holds its entries for all layers. The keys of a head lie transposed, [head width][16], so that sixteen scores
+// come out of one run of multiplications and additions; its values lie as they are used, [16][head width].
+// A cache grows by blocks: what is in it never moves. All hypotheses of a sentence share its blocks. Each step gives
+// each of them a slot for its new entry, and a bit mask says which slots a hypothesis stems from: to reorder a beam is to
+// copy masks. A slot that no living hypothesis stems from is free for the next entry.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "vectors.h"
+
+namespace headwise {
+
+constexpr int kSlots = 16;
+using Cached = uint16_t;  // half precision: half the memory to read, and 16 times as exact as the int8 products
+using SlotMask = uint16_t;  // of the slots of one block
+
+inline SlotMask first_slots(int count) { return count >= kSlots ? SlotMask(-1) : SlotMask((1u << count) - 1); }
+
+// One head of one layer in a block: keys, then values.
+inline size_t head_size(int head_width) { return size_t(2) * kSlots * head_width; }
+template <class Head>
+Head keys_of(Head head) {
+  return head;
+}
+template <class Head>
+Head values_of(Head head, int head_width) {
+  return head + size_t(kSlots) * head_width;
+}
+
+inline __m512 from_cache(const Cached* values) {
+  return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(values)));
+}
+
+inline void to_cache(const float* values, Cached* to) {
+  constexpr float kLargest = 65504.0f;  // beyond it there is only infinity; the order of operands keeps NaN
+  __m512 x = _mm512_loadu_ps(values);
+  x = _mm512_min_ps(_mm512_set1_ps(kLargest), _mm512_max_ps(_mm512_set1_ps(-kLargest), x));
+  _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+
+inline void store_entry(Cached* head, int head_width, int slot, const float* key, const float* value) {
+  Cached* keys = keys_of(head) + slot;
+  Cached* values = values_of(head, head_width) + size_t(slot) * head_width;
+  alignas(64) Cached some[kLanes];
+  for (int first = 0; first < head_width; first += kLanes) {
+    to_cache(value + first, values + first);
+    to_cache(key + first, some);
+    for (int k = 0; k < kLanes; k++) {
+      keys[(first + k) * kSlots] = some[k];
+    }
+  }
+}
+
+// Blocks that are given back are kept for the next search, up to a limit.
+class BlockStore {
+ public:
+  ~BlockStore() {
+    for (Cached* block : free_) {
+      release(block);
+    }
+  }
+
+  void set_size(size_t size) { size_ = size; }
+
+  Cached* take() {
+    if (free_.empty()) {
+      return static_cast<Cached*>(::operator new(size_ * sizeof(Cached), std::align_val_t{64}));
+    }
+    Cached* block = free_.back();
+    free_.pop_back();
+    return block;
+  }
+
+  void give_back(std::vector<Cached*>& blocks) {
+    for (Cached* block : blocks) {
+      if ((free_.size() + 1) * size_ * sizeof(Cached) <= kKeptBytes) {
+        free_.push_back(block);
+      } else {
+        release(block);
+      }
+    }
+    blocks.clear();
+  }
+
+ private:
+  static constexpr size_t kKeptBytes = size_t(64) << 20;
+
+  static void release(Cached* block) { ::operator delete(block, std::align_val_t{64}); }
+
+  size_t size_ = 0;
+  std::vector<Cached*> free_;
+};
+
+struct Hypothesis {
+  int sentence;
+  int slot = -1;                // of the entry that this step adds
+  std::vector<SlotMask> stems;  // a mask for each block of its sentence
+};
+
+struct Sentence {
+  int length;                  // of the source
+  std::vector<Cached*> memory;  // blocks of the source
+  std::vector<SlotMask> memory_mask;
+  std::vector<Cached*> past;  // blocks of the target
+  std::vector<int> rows;     // its hypotheses
+};
+
+// All that a running search has in the caches.
+class Caches {
+ public:
+  explicit Caches(BlockStore& store) : store_(store) {}
+  Caches(const Caches&) = delete;
+  Caches& operator=(const Caches&) = delete;
+
+  ~Caches() {
+    for (Sentence& sentence : sentences_) {
+      leave(sentence);
+    }
+  }
+
+  // A sentence of a source of so many tokens, with one hypothesis.
+  void add_sentence(int length) {
+    Sentence& sentence = sentences_.emplace_back();
+    sentence.length = length;
+    sentence.rows.push_back(rows());
+    for (int first = 0; first < length; first += kSlots) {
+      sentence.memory.push_back(store_.take());
+      sentence.memory_mask.push_back(first_slots(length - first));
+    }
+    Hypothesis& hypothesis = hypotheses_.emplace_back();
+    hypothesis.sentence = int(sentences_.size()) - 1;
+  }
+
+  // The hypotheses that the next ones go on from; a sentence that has none left leaves.
+  void select(const int64_t* rows, int count) {
+    std::vector<Hypothesis> chosen;
+    chosen.reserve(count);
+    for (int row = 0; row < count; row++) {
+      chosen.push_back(hypotheses_[rows[row]]);
+    }
+    hypotheses_ = std::move(chosen);
+    group();
+    for (Sentence& sentence : sentences_) {
+      if (sentence.rows.empty()) {
+        leave(sentence);
+      }
+    }
+  }
+
+  // A slot for the new entry of each hypothesis.
+  void give_slots() {
+    std::vector<SlotMask> taken;
+    for (Sentence& sentence : sentences_) {
+      taken.assign(sentence.past.size(), 0);
+      for (int row : sentence.rows) {
+        Hypothesis& hypothesis = hypotheses_[row];
+        hypothesis.stems.resize(sentence.past.size(), 0);
+        for (size_t block = 0; block < taken.size(); block++) {
+          taken[block] |= hypothesis.stems[block];
+        }
+      }
+      size_t block = 0;
+      for (int row : sentence.rows) {
+        while (block < taken.size() && taken[block] == SlotMask(-1)) {
+          block++;
+        }
+        if (block == taken.size()) {
+          sentence.past.push_back(store_.take());
+          taken.push_back(0);
+        }
+        const int slot = __builtin_ctz(~unsigned(taken[block]));
+        taken[block] |= SlotMask(1u << slot);
+        hypotheses_[row].slot = int(block) * kSlots + slot;
+      }
+      for (int row : sentence.rows) {
+        Hypothesis& hypothesis = hypotheses_[row];
+        hypothesis.stems.resize(sentence.past.size(), 0);
+        hypothesis.stems[hypothesis.slot / kSlots] |= SlotMask(1u << hypothesis.slot % kSlots);
+      }
+    }
+  }
+
+  int rows() const { return int(hypotheses_.size()); }
+  std::vector<Sentence>& sentences() { return sentences_; }
+  const Hypothesis& hypothesis(int row) const { return hypotheses_[row]; }
+
+  // The sentences that are still searched for.
+  std::vector<const Sentence*> living() const {
+    std::vector<const Sentence*> found;
+    for (const Sentence& sentence : sentences_) {
+      if (!sentence.rows.empty()) {
+        found.push_back(&sentence);
+      }
+    }
+    return found;
+  }
+
+ private:
+  void group() {
+    for (Sentence& sentence : sentences_) {
+      sentence.rows.clear();
+    }
+    for (int row = 0; row < rows(); row++) {
+      sentences_[hypotheses_[row].sentence].rows.push_back(row);
+    }
+  }
+
+  void leave(Sentence& sentence) {
+    store_.give_back(sentence.memory);
+    store_.give_back(sentence.past);
+  }
+
+  BlockStore& store_;
+  std::vector<Sentence> sentences_;
+  std::vector<Hypothesis> hypotheses_;
+};
+
+}  // namespace headwise

@@ -1,0 +1,65 @@
+"""Compiles the C++ files beside this one. Imports the standard library alone: a build runs it without Headwise."""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+LIBRARY = "libheadwise.so"
+INSTRUCTIONS = ("-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni")
+SOURCES: dict[str, tuple[str, ...]] = {"decoder.cpp": INSTRUCTIONS, "supported.cpp": ()}
+"""Each file and the instructions it may use: nothing depends on the machine at hand, so the library can be shipped."""
+FLAGS = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-pthread")
+CPU_FLAGS = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "fma")
+
+
+class CannotCompileError(Exception):
+    """Why there will be no library; the message is one line."""
+
+
+def compiler() -> str:
+    """The path of the system's C++ compiler, or $CXX."""
+    if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
+        raise CannotCompileError(f"no native engine for {sys.platform} on {platform.machine()}")
+    for name in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
+        found = shutil.which(name) if name else None
+        if found:
+            return found
+    raise CannotCompileError("no C++ compiler (c++, g++, clang++ or $CXX)")
+
+
+def digest(compiler: str) -> str:
+    """Of all that a library depends on: another digest, another library."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
+    whole = hashlib.sha256(repr((compiler, version, FLAGS, SOURCES)).encode())
+    for path in sorted((*HERE.glob("*.h"), *HERE.glob("*.cpp"))):
+        whole.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return whole.hexdigest()[:16]
+
+
+def compile_library(target: Path, compiler: str) -> None:
+    """Write the library. It is there as a whole or not at all, also where several processes write it at once."""
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name:
+        folder = Path(name)
+        objects = []
+        for source, instructions in SOURCES.items():
+            made = folder / f"{source}.o"
+            _run([compiler, *FLAGS, *instructions, "-c", str(HERE / source), "-o", str(made)])
+            objects.append(str(made))
+        _run([compiler, *FLAGS, "-shared", *objects, "-o", str(folder / LIBRARY)])
+        (folder / LIBRARY).replace(target)
+
+
+def _run(command: list[str]) -> None:
+    try:
+        subprocess.run(command, capture_output=True, check=True, text=True, stdin=subprocess.DEVNULL)
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.strip().splitlines()
+        raise CannotCompileError(f"{command[0]} failed: {said[0] if said else error}") from error
+    except OSError as error:
+        raise CannotCompileError(f"{command[0]} cannot be run: {error}") from error

@@ -1,0 +1,166 @@
+// What Python calls (library.py). Each function that can fail gives an error number; none lets an exception out.
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "engine.h"
+
+namespace {
+
+using namespace headwise;
+
+enum Error : int { kNone = 0, kNoMemory = 1, kBadToken = 2, kBadRow = 3, kOther = 4 };
+
+// A search keeps its engine: it may be closed after it.
+struct Search {
+  std::shared_ptr<Engine> engine;
+  Caches caches;
+};
+
+using EngineHandle = std::shared_ptr<Engine>;
+
+template <class Body>
+int guarded(Body&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return kNoMemory;
+  } catch (...) {
+    return kOther;
+  }
+}
+
+bool all_below(const int64_t* numbers, int64_t count, int64_t limit) {
+  for (int64_t i = 0; i < count; i++) {
+    if (numbers[i] < 0 || numbers[i] >= limit) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Side& side_of(Engine& engine, int is_target) {
+  return is_target ? engine.model().target : engine.model().source;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int headwise_engine_new(int threads, EngineHandle** engine) {
+  return guarded([&] {
+    *engine = new EngineHandle(std::make_shared<Engine>(threads));
+    return kNone;
+  });
+}
+
+void headwise_engine_free(EngineHandle* engine) { delete engine; }
+
+// Weights are copied: what they came from may go.
+int headwise_add_matrix(EngineHandle* engine, const int8_t* weight, const float* steps, const float* bias, int outputs,
+                        int inputs, float filler, int* number) {
+  return guarded([&] {
+    auto& matrices = (*engine)->model().matrices;
+    matrices.push_back(std::make_unique<Matrix>(weight, steps, bias, outputs, inputs, filler));
+    *number = int(matrices.size()) - 1;
+    return kNone;
+  });
+}
+
+int headwise_add_norm(EngineHandle* engine, const float* weight, const float* bias, int width, float epsilon,
+                      int centred, int* number) {
+  return guarded([&] {
+    auto& norms = (*engine)->model().norms;
+    auto norm = std::make_unique<Norm>();
+    norm->weight.assign(weight, weight + width);
+    norm->bias.assign(bias, bias + width);
+    norm->epsilon = epsilon;
+    norm->centred = centred != 0;
+    norms.push_back(std::move(norm));
+    *number = int(norms.size()) - 1;
+    return kNone;
+  });
+}
+
+int headwise_describe_side(EngineHandle* engine, int is_target, const SideDescription* side) {
+  return guarded([&] {
+    (*engine)->model().describe_side(side_of(**engine, is_target), *side);
+    return kNone;
+  });
+}
+
+int headwise_add_sublayer(EngineHandle* engine, int is_target, const SublayerDescription* sublayer) {
+  return guarded([&] {
+    (*engine)->model().add_sublayer(side_of(**engine, is_target), *sublayer);
+    return kNone;
+  });
+}
+
+int headwise_set_output(EngineHandle* engine, int matrix) {
+  return guarded([&] {
+    (*engine)->model().output = (*engine)->model().matrix(matrix);
+    (*engine)->model_is_complete();
+    return kNone;
+  });
+}
+
+// Tokens of all sentences one after the other, their places in their sentences, and the sentences' lengths.
+int headwise_search_new(EngineHandle* engine, const int64_t* tokens, const int64_t* places, const int64_t* lengths,
+                        int sentences, const float* position_rows, const float* cosine, const float* sine, int pairs,
+                        Search** search) {
+  return guarded([&]() -> int {
+    std::lock_guard<std::mutex> guard((*engine)->mutex());
+    int64_t count = 0;
+    for (int sentence = 0; sentence < sentences; sentence++) {
+      count += lengths[sentence];
+    }
+    if (!all_below(tokens, count, (*engine)->model().source.embedding->outputs())) {
+      return kBadToken;
+    }
+    std::unique_ptr<Search> made(new Search{*engine, Caches((*engine)->store())});
+    const Sources sources{tokens, places, lengths, sentences};
+    (*engine)->start(made->caches, sources, Positions{position_rows, Rotation{cosine, sine, pairs}});
+    *search = made.release();
+    return kNone;
+  });
+}
+
+void headwise_search_free(Search* search) {
+  // The caches go back to the engine while it is there, and nobody else uses it.
+  std::shared_ptr<Engine> engine = search->engine;
+  std::lock_guard<std::mutex> guard(engine->mutex());
+  delete search;
+}
+
+int headwise_search_select(Search* search, const int64_t* rows, int count) {
+  return guarded([&]() -> int {
+    std::lock_guard<std::mutex> guard(search->engine->mutex());
+    if (!all_below(rows, count, search->caches.rows())) {
+      return kBadRow;
+    }
+    search->caches.select(rows, count);
+    return kNone;
+  });
+}
+
+// One token a row. The likeliest `count` tokens of each row but the banned ones, and the table of all if it is given.
+int headwise_search_step(Search* search, const int64_t* tokens, int rows, const float* position_row,
+                         const float* cosine, const float* sine, int pairs, const int64_t* banned, int banned_count,
+                         int count, float* log_probabilities, int64_t* best, float* table) {
+  return guarded([&]() -> int {
+    std::lock_guard<std::mutex> guard(search->engine->mutex());
+    if (rows != search->caches.rows()) {
+      return kBadRow;
+    }
+    if (!all_below(tokens, rows, search->engine->model().target.embedding->outputs())) {
+      return kBadToken;
+    }
+    const Ranking ranking{count, banned, banned_count, log_probabilities, best, table};
+    search->engine->step(search->caches, tokens, Positions{position_row, Rotation{cosine, sine, pairs}}, ranking);
+    return kNone;
+  });
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,405 @@
+// The encoder and one step of the decoder, over rows that stand close together: no padding anywhere.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "attention.h"
+#include "cache.h"
+#include "model.h"
+#include "product.h"
+#include "rows.h"
+#include "threads.h"
+#include "vocabulary.h"
+
+namespace headwise {
+
+// What tells tokens where they stand: rows that are added to embeddings (or none), and angles.
+struct Positions {
+  const float* rows;
+  Rotation rotation;
+};
+
+// The real tokens of all sentences, one sentence after the other.
+struct Sources {
+  const int64_t* tokens;
+  const int64_t* places;   // of the tokens in their sentences
+  const int64_t* lengths;  // of the sentences
+  int sentences;
+};
+
+class Engine {
+ public:
+  explicit Engine(int threads) : threads_(std::make_unique<Threads>(threads)), scratch_(threads) {}
+
+  ~Engine() {
+    if (!threads_->belong_here()) {
+      threads_.release();  // in a forked process there is nothing to end
+    }
+  }
+
+  Model& model() { return model_; }
+  BlockStore& store() { return store_; }
+  std::mutex& mutex() { return mutex_; }
+
+  // To be called before the first search, once the model is complete.
+  void model_is_complete() { store_.set_size(std::max(model_.past_size, model_.memory_size)); }
+
+  void start(Caches& caches, const Sources& sources, const Positions& positions) {
+    wake_after_fork();
+    for (int sentence = 0; sentence < sources.sentences; sentence++) {
+      caches.add_sentence(int(sources.lengths[sentence]));
+    }
+    // Some sentences at a time: what lies between two products then stays in the caches of the CPU.
+    std::vector<Sentence>& sentences = caches.sentences();
+    const int64_t* tokens = sources.tokens;
+    const int64_t* places = sources.places;
+    for (size_t first = 0; first < sentences.size();) {
+      size_t last = first;
+      int rows = 0;
+      do {
+        rows += sentences[last++].length;
+      } while (last < sentences.size() && rows + sentences[last].length <= kEncodedRows);
+      encode(sentences.data() + first, int(last - first), rows, tokens, places, positions);
+      tokens += rows;
+      places += rows;
+      first = last;
+    }
+  }
+
+  // The next token of each row, all at the same position, into the caches; and what may follow it.
+  void step(Caches& caches, const int64_t* tokens, const Positions& positions, const Ranking& ranking) {
+    wake_after_fork();
+    const int rows = caches.rows();
+    caches.give_slots();
+    const std::vector<const Sentence*> living = caches.living();
+    make_room(model_.target, rows);
+    size_t blocks = 0;
+    size_t hypotheses = 0;
+    for (const Sentence* sentence : living) {
+      blocks = std::max({blocks, sentence->past.size(), sentence->memory.size()});
+      hypotheses = std::max(hypotheses, sentence->rows.size());
+    }
+    make_attention_room(model_.target, hypotheses, blocks, 0);
+
+    expect_inputs(model_.target.width);
+    threads_->for_ranges(rows, [&](int begin, int end, int) {
+      for (int row = begin; row < end; row++) {
+        enter(model_.target, row, int(tokens[row]), positions.rows);
+      }
+    });
+    run(model_.target, rows, [&](const Sublayer& sublayer) {
+      const int items = int(living.size()) * sublayer.key_heads;
+      threads_->for_ranges(items, [&](int begin, int end, int thread) {
+        for (int item = begin; item < end; item++) {
+          const Sentence& sentence = *living[item / sublayer.key_heads];
+          const int head = item % sublayer.key_heads;
+          if (sublayer.kind == Kind::kSelfAttention) {
+            attend_past(caches, sentence, sublayer, head, positions.rotation, thread);
+          } else {
+            attend_memory(sentence, sublayer, head, thread);
+          }
+        }
+      });
+    });
+    vocabulary_.rank(*threads_, *model_.output, quantised_, rows, ranking);
+  }
+
+ private:
+  static constexpr int kEncodedRows = 512;
+
+  // What a thread needs for attention.
+  struct Scratch {
+    Array<float> weights;
+    Array<Cached> entries;  // keys and values of one head of a source
+    std::vector<Cached*> blocks;
+    std::vector<Query> queries;
+  };
+
+  void wake_after_fork() {
+    if (!threads_->belong_here()) {
+      const int count = threads_->count();
+      threads_.release();
+      threads_ = std::make_unique<Threads>(count);
+    }
+  }
+
+  void make_room(const Side& side, int rows) {
+    int projected = 0;
+    int inputs = side.width;
+    width_ = row_stride(side.width);
+    context_width_ = side.width;
+    for (const Sublayer& sublayer : side.sublayers) {
+      projected = std::max(projected, sublayer.project->outputs());
+      inputs = std::max({inputs, sublayer.hidden, sublayer.heads * sublayer.head_width});
+      context_width_ = std::max(context_width_, sublayer.heads * sublayer.head_width);
+    }
+    for (const Sublayer& sublayer : model_.target.sublayers) {
+      if (sublayer.memory) {
+        projected = std::max(projected, sublayer.memory->outputs());
+      }
+    }
+    states_.make_room(rows * width_);
+    projected_.make_room(rows * row_stride(projected));
+    context_.make_room(size_t(rows) * context_width_);
+    quantised_values_.make_room(rows * quantised_stride(inputs));
+    quantised_steps_.make_room(rows);
+    quantised_sums_.make_room(rows);
+    quantised_ = {quantised_values_.data(), 0, quantised_steps_.data(), quantised_sums_.data()};
+  }
+
+  // For so many rows of a sentence and blocks of its cache; `tokens` of a source that attends to itself.
+  void make_attention_room(const Side& side, size_t rows, size_t blocks, size_t tokens) {
+    size_t queries = 0;
+    size_t entries = 0;
+    for (const Sublayer& sublayer : side.sublayers) {
+      if (sublayer.kind != Kind::kFeedForward) {
+        queries = std::max(queries, rows * sublayer.group());
+        entries = std::max(entries, head_size(sublayer.head_width));
+      }
+    }
+    for (Scratch& scratch : scratch_) {
+      scratch.weights.make_room(blocks * kSlots * kQueries);
+      scratch.queries.resize(queries);
+      if (tokens) {
+        scratch.entries.make_room(blocks * entries);
+        scratch.blocks.resize(blocks);
+      }
+    }
+  }
+
+  template <Write write>
+  void multiply_rows(int rows, const Matrix& matrix, float* out, size_t stride) {
+    threads_->for_ranges(matrix.panels(), [&](int begin, int end, int) {
+      multiply<write>(quantised_, rows, matrix, begin, end, out, stride);
+    });
+  }
+
+  // Rows of inputs close together, and as in `row_stride` at no power of two.
+  static size_t quantised_stride(int inputs) { return size_t(round_up(inputs, 64)) + 64; }
+  void expect_inputs(int inputs) { quantised_.stride = quantised_stride(inputs); }
+
+  // The embedding of a token becomes a row of the states.
+  void enter(const Side& side, int row, int token, const float* position) {
+    float* x = states_.data() + row * width_;
+    side.embedding->row(token, side.embedding_factor, x);
+    std::fill(x + side.width, x + width_, 0.0f);
+    if (position) {
+      for (int k = 0; k < side.width; k++) {
+        x[k] += position[k];
+      }
+    }
+    settle(side, row, side.embedding_norm, side.norm_before(0));
+  }
+
+  // Between two sublayers: the norm that ends one, the norm that begins the next, whose input is then in `quantised_`.
+  void settle(const Side& side, int row, const Norm* after, const Norm* before) {
+    float* x = states_.data() + row * width_;
+    if (after) {
+      normalise(x, *after, side.width, x);
+    }
+    if (before) {
+      float* y = context_.data() + size_t(row) * context_width_;
+      normalise(x, *before, side.width, y);
+      x = y;
+    }
+    quantise(x, side.width, quantised_, row);
+  }
+
+  // All sublayers; `attend(sublayer)` makes contexts of what is projected.
+  template <class Attend>
+  void run(const Side& side, int rows, Attend&& attend) {
+    for (size_t index = 0; index < side.sublayers.size(); index++) {
+      const Sublayer& sublayer = side.sublayers[index];
+      stride_ = row_stride(sublayer.project->outputs());
+      multiply_rows<Write::kStore>(rows, *sublayer.project, projected_.data(), stride_);
+      expect_inputs(sublayer.output->inputs());
+      if (sublayer.kind == Kind::kFeedForward) {
+        threads_->for_ranges(rows, [&](int begin, int end, int) {
+          for (int row = begin; row < end; row++) {
+            float* inner = projected_.data() + size_t(row) * stride_;
+            activate(inner, sublayer.hidden, sublayer.activation, sublayer.gated ? inner + sublayer.hidden : nullptr);
+            quantise(inner, sublayer.hidden, quantised_, row);
+          }
+        });
+      } else {
+        attend(sublayer);
+        threads_->for_ranges(rows, [&](int begin, int end, int) {
+          for (int row = begin; row < end; row++) {
+            const float* context = context_.data() + size_t(row) * context_width_;
+            quantise(context, sublayer.heads * sublayer.head_width, quantised_, row);
+          }
+        });
+      }
+      multiply_rows<Write::kAdd>(rows, *sublayer.output, states_.data(), width_);
+      expect_inputs(side.width);
+      threads_->for_ranges(rows, [&](int begin, int end, int) {
+        for (int row = begin; row < end; row++) {
+          settle(side, row, sublayer.norm_after, side.norm_before(index + 1));
+        }
+      });
+    }
+  }
+
+  void encode(Sentence* sentences, int count, int rows, const int64_t* tokens, const int64_t* places,
+              const Positions& positions) {
+    const Side& side = model_.source;
+    make_room(side, rows);
+    std::vector<int> firsts(count, 0);  // the first row of each sentence
+    int longest = 0;
+    for (int sentence = 0, first = 0; sentence < count; first += sentences[sentence++].length) {
+      firsts[sentence] = first;
+      longest = std::max(longest, sentences[sentence].length);
+    }
+    make_attention_room(side, longest, round_up(longest, kSlots) / kSlots, longest);
+
+    expect_inputs(side.width);
+    threads_->for_ranges(rows, [&](int begin, int end, int) {
+      for (int row = begin; row < end; row++) {
+        const float* position = positions.rows ? positions.rows + size_t(places[row]) * side.width : nullptr;
+        enter(side, row, int(tokens[row]), position);
+      }
+    });
+    run(side, rows, [&](const Sublayer& sublayer) {
+      threads_->for_ranges(count * sublayer.key_heads, [&](int begin, int end, int thread) {
+        for (int item = begin; item < end; item++) {
+          const int sentence = item / sublayer.key_heads;
+          const int first = firsts[sentence];
+          attend_source(sentences[sentence], first, places + first, sublayer, item % sublayer.key_heads,
+                        positions.rotation, thread);
+        }
+      });
+    });
+    for (const Sublayer& sublayer : model_.target.sublayers) {
+      if (sublayer.kind == Kind::kCrossAttention) {
+        remember(sentences, count, rows, firsts, sublayer);
+      }
+    }
+  }
+
+  // Keys and values of the encoded rows, for one layer of the decoder.
+  void remember(Sentence* sentences, int count, int rows, const std::vector<int>& firsts, const Sublayer& sublayer) {
+    const size_t stride = row_stride(sublayer.memory->outputs());
+    const int width = sublayer.head_width;
+    multiply_rows<Write::kStore>(rows, *sublayer.memory, projected_.data(), stride);
+    threads_->for_ranges(count * sublayer.key_heads, [&](int begin, int end, int) {
+      for (int item = begin; item < end; item++) {
+        const Sentence& sentence = sentences[item / sublayer.key_heads];
+        const int head = item % sublayer.key_heads;
+        for (int place = 0; place < sentence.length; place++) {
+          const float* row = projected_.data() + (firsts[item / sublayer.key_heads] + place) * stride;
+          const float* key = row + size_t(head) * width;
+          const float* value = key + size_t(sublayer.key_heads) * width;
+          Cached* block = sentence.memory[place / kSlots];
+          store_entry(block + head_offset(sublayer, head), width, place % kSlots, key, value);
+        }
+      }
+    });
+  }
+
+  static size_t head_offset(const Sublayer& sublayer, int head) {
+    return sublayer.offset + head_size(sublayer.head_width) * head;
+  }
+
+  // The projections of a row: queries of all heads, then keys, then values.
+  float* query_of(const Sublayer& sublayer, int row, int head) {
+    return projected_.data() + row * stride_ + size_t(head) * sublayer.head_width;
+  }
+  float* key_of(const Sublayer& sublayer, int row, int key_head) {
+    return query_of(sublayer, row, sublayer.heads + key_head);
+  }
+  const float* value_of(const Sublayer& sublayer, int row, int key_head) {
+    return query_of(sublayer, row, sublayer.heads + sublayer.key_heads + key_head);
+  }
+
+  // Queries of the heads that share a key head.
+  Query* add_queries(const Sublayer& sublayer, int row, int key_head, const SlotMask* mask, Query* to) {
+    for (int head = key_head * sublayer.group(); head < (key_head + 1) * sublayer.group(); head++) {
+      float* context = context_.data() + size_t(row) * context_width_ + size_t(head) * sublayer.head_width;
+      *to++ = {query_of(sublayer, row, head), mask, context};
+    }
+    return to;
+  }
+
+  void rotate(const Sublayer& sublayer, int row, int key_head, const Rotation& rotation, int position) {
+    if (!rotation.pairs) {
+      return;
+    }
+    for (int head = key_head * sublayer.group(); head < (key_head + 1) * sublayer.group(); head++) {
+      rotation.apply(query_of(sublayer, row, head), position);
+    }
+    rotation.apply(key_of(sublayer, row, key_head), position);
+  }
+
+  // A source attends to itself.
+  void attend_source(const Sentence& sentence, int first, const int64_t* places, const Sublayer& sublayer, int head,
+                     const Rotation& rotation, int thread) {
+    Scratch& scratch = scratch_[thread];
+    const int width = sublayer.head_width;
+    const int blocks = int(sentence.memory.size());
+    for (int block = 0; block < blocks; block++) {
+      scratch.blocks[block] = scratch.entries.data() + head_size(width) * block;
+    }
+    Query* end = scratch.queries.data();
+    for (int place = 0; place < sentence.length; place++) {
+      const int row = first + place;
+      rotate(sublayer, row, head, rotation, int(places[place]));
+      const float* value = value_of(sublayer, row, head);
+      store_entry(scratch.blocks[place / kSlots], width, place % kSlots, key_of(sublayer, row, head), value);
+      end = add_queries(sublayer, row, head, sentence.memory_mask.data(), end);
+    }
+    const Past past{scratch.blocks.data(), blocks, 0, width};
+    attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
+  }
+
+  // The hypotheses of a sentence attend to what they stem from, and to their new entries.
+  void attend_past(const Caches& caches, const Sentence& sentence, const Sublayer& sublayer, int head,
+                   const Rotation& rotation, int thread) {
+    Scratch& scratch = scratch_[thread];
+    const size_t offset = head_offset(sublayer, head);
+    Query* end = scratch.queries.data();
+    for (int row : sentence.rows) {
+      const Hypothesis& hypothesis = caches.hypothesis(row);
+      rotate(sublayer, row, head, rotation, 0);
+      Cached* block = sentence.past[hypothesis.slot / kSlots] + offset;
+      const float* value = value_of(sublayer, row, head);
+      store_entry(block, sublayer.head_width, hypothesis.slot % kSlots, key_of(sublayer, row, head), value);
+      end = add_queries(sublayer, row, head, hypothesis.stems.data(), end);
+    }
+    const Past past{sentence.past.data(), int(sentence.past.size()), offset, sublayer.head_width};
+    attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
+  }
+
+  // The hypotheses of a sentence attend to its source.
+  void attend_memory(const Sentence& sentence, const Sublayer& sublayer, int head, int thread) {
+    Scratch& scratch = scratch_[thread];
+    Query* end = scratch.queries.data();
+    for (int row : sentence.rows) {
+      end = add_queries(sublayer, row, head, sentence.memory_mask.data(), end);
+    }
+    const Past past{sentence.memory.data(), int(sentence.memory.size()), head_offset(sublayer, head),
+                    sublayer.head_width};
+    attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
+  }
+
+  Model model_;
+  BlockStore store_;
+  Vocabulary vocabulary_;
+  std::mutex mutex_;
+  std::unique_ptr<Threads> threads_;
+  std::vector<Scratch> scratch_;
+  size_t width_ = 0;       // from row to row of the states
+  size_t stride_ = 0;      // and of the projections
+  int context_width_ = 0;  // and of the contexts
+  Array<float> states_;
+  Array<float> projected_;
+  Array<float> context_;
+  Array<int8_t> quantised_values_;
+  Array<float> quantised_steps_;
+  Array<int32_t> quantised_sums_;
+  QuantisedRows quantised_{};
+};
+
+}  // namespace headwise

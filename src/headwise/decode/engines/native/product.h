@@ -1,0 +1,185 @@
+// Matrix products in eight bits.
+//
+// A weight is kept as its int8 value + 128 without a sign, because the instruction multiplies bytes without a sign by
+// bytes with one; the sum of the inputs takes the 128 out again:
+//   y[m][n] = (sum_k x[m][k] * w[n][k] - 128 * sum_k x[m][k]) * row_step[m] * step[n] + bias[n]
+// Whole numbers add up exactly, so a row comes out the same whatever rows are computed with it.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "vectors.h"
+
+namespace headwise {
+
+constexpr int kPanel = 32;  // outputs of a panel: two vectors of sums
+constexpr int kQuad = 4;    // inputs that one instruction multiplies and adds up
+constexpr int kShift = 128;
+
+// Rows of inputs in int8, each with its own step.
+struct QuantisedRows {
+  int8_t* values;
+  size_t stride;
+  float* steps;
+  int32_t* sums;
+};
+
+class Matrix {
+ public:
+  // From int8 weights [outputs, inputs]. Outputs that fill up the last panel are `filler` for any input.
+  Matrix(const int8_t* weight, const float* steps, const float* bias, int outputs, int inputs, float filler)
+      : inputs_(inputs), outputs_(outputs), panels_(round_up(outputs, kPanel) / kPanel) {
+    const size_t padded = size_t(panels_) * kPanel;
+    weights_ = Array<uint8_t>(padded * inputs);
+    steps_ = Array<float>(padded);
+    bias_ = Array<float>(padded);
+    std::memset(weights_.data(), kShift, padded * inputs);
+    for (size_t output = 0; output < padded; output++) {
+      const bool real = output < size_t(outputs);
+      steps_[output] = real ? steps[output] : 0.0f;
+      bias_[output] = !real ? filler : bias ? bias[output] : 0.0f;
+    }
+    for (int output = 0; output < outputs; output++) {
+      const int8_t* from = weight + size_t(output) * inputs;
+      uint8_t* to = quads(output);
+      for (int input = 0; input < inputs; input += kQuad, to += kPanel * kQuad) {
+        uint32_t quad;
+        std::memcpy(&quad, from + input, sizeof quad);
+        quad ^= 0x80808080u;  // plus 128, in four bytes at once
+        std::memcpy(to, &quad, sizeof quad);
+      }
+    }
+  }
+
+  int inputs() const { return inputs_; }
+  int outputs() const { return outputs_; }
+  int panels() const { return panels_; }
+  const uint8_t* panel(int index) const { return weights_.data() + size_t(index) * kPanel * inputs_; }
+  const float* steps(int panel) const { return steps_.data() + size_t(panel) * kPanel; }
+  const float* bias(int panel) const { return bias_.data() + size_t(panel) * kPanel; }
+
+  // The weights of one output as floats, times a factor: an embedding that shares its matrix with the output.
+  void row(int output, float factor, float* to) const {
+    const uint8_t* from = quads(output);
+    const float step = steps_[output] * factor;
+    for (int input = 0; input < inputs_; input += kQuad, from += kPanel * kQuad) {
+      for (int i = 0; i < kQuad; i++) {
+        to[input + i] = float(int(from[i]) - kShift) * step;
+      }
+    }
+  }
+
+ private:
+  // Panels [inputs / 4][32 outputs][4 inputs]: what the inner loop reads lies in the order in which it reads it.
+  uint8_t* quads(int output) const {
+    return weights_.data() + size_t(output / kPanel) * kPanel * inputs_ + output % kPanel * kQuad;
+  }
+
+  int inputs_;
+  int outputs_;
+  int panels_;
+  Array<uint8_t> weights_;
+  Array<float> steps_;
+  Array<float> bias_;
+};
+
+// From row to row of what a product writes. The odd line keeps the rows of a tile out of each other's way in the caches:
+// at distances of a power of two they would all want the same places.
+inline size_t row_stride(int outputs) { return size_t(round_up(outputs, kPanel)) + kLanes; }
+
+enum class Write { kStore, kAdd };
+
+// sums += four products each. Written out, because GCC moves the sums of the intrinsic from register to register.
+inline void multiply_and_add(__m512i& sums, __m512i weights, __m512i inputs) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(weights), "v"(inputs));
+}
+
+// Sixteen outputs of a row, from their sums.
+template <Write write>
+inline void finish(__m512i sum, __m512i shift, __m512 row_step, const float* steps, const float* bias, float* to) {
+  const __m512 whole = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, shift));
+  const __m512 scaled = _mm512_mul_ps(whole, _mm512_load_ps(steps));
+  __m512 y = _mm512_fmadd_ps(scaled, row_step, _mm512_load_ps(bias));
+  if (write == Write::kAdd) {
+    y = _mm512_add_ps(y, _mm512_loadu_ps(to));
+  }
+  _mm512_storeu_ps(to, y);
+}
+
+// From so many rows on a panel takes long enough to fetch the next one meanwhile; a single row only waits for memory.
+constexpr int kPrefetchRows = 4;
+
+// `Rows` rows times one panel. The loops over rows must be unrolled, or the sums would not stay in registers.
+template <int Rows, Write write>
+void multiply_tile(const QuantisedRows& x, int first, const Matrix& matrix, int panel, float* out, size_t stride) {
+  const int inputs = matrix.inputs();
+  const uint8_t* weights = matrix.panel(panel);
+  const int8_t* row = x.values + size_t(first) * x.stride;
+  __m512i low[Rows];
+  __m512i high[Rows];
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; r++) {
+    low[r] = high[r] = _mm512_setzero_si512();
+  }
+  for (int k = 0; k < inputs; k += kQuad) {
+    const __m512i left = _mm512_load_si512(weights + size_t(k) * kPanel);
+    const __m512i right = _mm512_load_si512(weights + size_t(k) * kPanel + 64);
+    if (Rows >= kPrefetchRows) {
+      const char* next = reinterpret_cast<const char*>(weights + size_t(inputs + k) * kPanel);
+      _mm_prefetch(next, _MM_HINT_T1);
+      _mm_prefetch(next + 64, _MM_HINT_T1);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; r++) {
+      int32_t quad;
+      std::memcpy(&quad, row + size_t(r) * x.stride + k, sizeof quad);
+      const __m512i repeated = _mm512_set1_epi32(quad);
+      multiply_and_add(low[r], left, repeated);
+      multiply_and_add(high[r], right, repeated);
+    }
+  }
+  const float* steps = matrix.steps(panel);
+  const float* bias = matrix.bias(panel);
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; r++) {
+    const __m512i shift = _mm512_set1_epi32(kShift * x.sums[first + r]);
+    const __m512 row_step = _mm512_set1_ps(x.steps[first + r]);
+    finish<write>(low[r], shift, row_step, steps, bias, out + r * stride);
+    finish<write>(high[r], shift, row_step, steps + kLanes, bias + kLanes, out + r * stride + kLanes);
+  }
+}
+
+// Rows [first, last) times one panel; `out` is where the first of them goes.
+template <Write write>
+inline void multiply_panel(
+    const QuantisedRows& x, int first, int last, const Matrix& matrix, int panel, float* out, size_t stride) {
+  constexpr int kTile = 8;
+  for (; first + kTile <= last; first += kTile, out += kTile * stride) {
+    multiply_tile<kTile, write>(x, first, matrix, panel, out, stride);
+  }
+  switch (last - first) {
+    case 1: return multiply_tile<1, write>(x, first, matrix, panel, out, stride);
+    case 2: return multiply_tile<2, write>(x, first, matrix, panel, out, stride);
+    case 3: return multiply_tile<3, write>(x, first, matrix, panel, out, stride);
+    case 4: return multiply_tile<4, write>(x, first, matrix, panel, out, stride);
+    case 5: return multiply_tile<5, write>(x, first, matrix, panel, out, stride);
+    case 6: return multiply_tile<6, write>(x, first, matrix, panel, out, stride);
+    case 7: return multiply_tile<7, write>(x, first, matrix, panel, out, stride);
+  }
+}
+
+// Panels [begin, end) of the product of `rows` rows, to out[row * stride + output].
+template <Write write>
+void multiply(const QuantisedRows& x, int rows, const Matrix& matrix, int begin, int end, float* out, size_t stride) {
+  constexpr int kRowBytes = 128 * 1024;  // as many rows at a time as stay in the second-level cache
+  const int block = std::max(8, kRowBytes / matrix.inputs() / 8 * 8);
+  for (int first = 0; first < rows; first += block) {
+    const int last = std::min(rows, first + block);
+    for (int panel = begin; panel < end; panel++) {
+      multiply_panel<write>(x, first, last, matrix, panel, out + first * stride + size_t(panel) * kPanel, stride);
+    }
+  }
+}
+
+}  // namespace headwise

@@ -1,0 +1,7 @@
+// Compiled without the instructions that the rest is compiled with, so that it can say on any CPU whether they are there.
+
+extern "C" __attribute__((visibility("default"))) int headwise_supported() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("fma");
+}
