@@ -84,7 +84,7 @@ def test_models_that_do_something_else(tmp_path: Path, capsys: Capture) -> None:
 def test_options_that_do_not_belong_together(model: Path, capsys: Capture) -> None:
     start = ["convert", model, model.parent / "out", "--to"]
     for to, precision in (("headwise", "float16"), ("huggingface", "int8")):
-        assert "is for --to ctranslate2 or onnx" in wrong(capsys, *start, to, "--precision", precision)
+        assert "ctranslate2 or onnx, not --to" in wrong(capsys, *start, to, "--precision", precision)
     for to in ("onnx", "headwise"):
         assert f"--to {to} has none" in wrong(capsys, *start, to, "--as", "marian")
     assert not (model.parent / "out").exists()

@@ -84,7 +84,7 @@ class Memory:
     def trained(self, record: dict[str, float]) -> None:
         self.records.append(record)
 
-    def validated(self, record: dict[str, float], best: bool) -> None:
+    def validated(self, record: dict[str, float], best: bool, seconds: float = 0.0) -> None:
         self.validations.append((int(record["step"]), best))
 
     def note(self, text: str) -> None:

@@ -61,7 +61,8 @@ def run_convert(args: argparse.Namespace) -> int:
     from headwise.models.folder import convert
 
     if args.precision not in {"headwise": ("float32", "int8"), "huggingface": ("float32",)}[args.to]:
-        raise ConfigError(f"--precision {args.precision} is for --to ctranslate2 or onnx, not --to {args.to}")
+        others = "headwise, ctranslate2 or onnx" if args.precision == "int8" else "ctranslate2 or onnx"
+        raise ConfigError(f"--precision {args.precision} is for --to {others}, not --to {args.to}")
     description = convert(source, target, args.to, args.model_type, args.precision)
     if description.tokenizer is None and description.config.family != "vision":
         print("no tokenizer was found: the folder holds config and weights alone")

@@ -149,12 +149,16 @@ def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int
     from headwise.train.interrupt import StopRequest
 
     refuse_same_file(args.input, args.output)
+    if Path(args.output).suffix in (".gz", ".xz", ".bz2", ".zst"):
+        raise ConfigError(
+            f"{args.output}: what is written is plain text: give a name without {Path(args.output).suffix}"
+        )
     source, out = Path(args.input), Path(args.output).resolve()
     share, launched = share_of(args)
     surveyed = survey(source, say)
     engine = translator(args)
-    engine.direction(args.source_language, args.target_language)
-    made = made_by(args, options, model_digest(engine)) | {"input": surveyed.digest}
+    languages = engine.direction(args.source_language, args.target_language)
+    made = made_by(args, options, model_digest(engine), engine.engine, languages) | {"input": surveyed.digest}
     first = share.number == 0 or not launched
     tell = say if first else (lambda text: None)
     if partial.is_made(out, made, share):
@@ -188,7 +192,7 @@ def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int
         if not launched:
             say(f"part {share.number + 1} of {share.count} is done; the last one to end writes {out}")
     elif cut:
-        say(f"{cut:,} lines were cut off at the length limit (--max-ratio)")
+        say(f"{cut:,} lines were cut off at the length limit (--max-ratio); --json tells which")
     return 0
 
 
@@ -226,12 +230,14 @@ def own_device(name: str, local_rank: int) -> str:
     return f"cuda:{local_rank}"
 
 
-def made_by(args: argparse.Namespace, options: "TranslateOptions", model: str) -> dict[str, Any]:
+def made_by(
+    args: argparse.Namespace, options: "TranslateOptions", model: str, engine: str, languages: tuple[str, str]
+) -> dict[str, Any]:
     """All that the result depends on but the input. How many sentences are searched together is left out."""
-    search = {name: value for name, value in asdict(options).items() if name != "batch_tokens"}
+    unused = ("batch_tokens",) if options.sampling else ("batch_tokens", "seed")
+    search = {name: value for name, value in asdict(options).items() if name not in unused}
     shape = {name: getattr(args, name) for name in ("prefix", "json", "scores")}
-    languages = [args.source_language, args.target_language]
-    return {"model": model, "engine": args.engine, "languages": languages, **shape, **search}
+    return {"model": model, "engine": engine, "languages": languages, **shape, **search}
 
 
 def shown(countdown: Countdown, out: Path, share: "Share") -> "Callable[[Done], None]":

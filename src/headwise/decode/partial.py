@@ -148,12 +148,14 @@ class Begun:
 
     @classmethod
     def read(cls, path: Path) -> "Begun":
-        table = read_table(path)
         try:
+            table = read_table(path)
             if table["format"] != FORMAT:
                 raise ValueError
             return cls({**table["made"]}, Plan(**table["plan"]), Done(**table["done"]))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, CheckpointError):
+            if not path.exists():
+                raise
             remove = f"remove {path} and {path.with_suffix('')} to start anew"
             raise CheckpointError(f"{path}: damaged, or of another version: {remove}") from None
 
@@ -219,14 +221,19 @@ def _states(out: Path) -> list[tuple[Path, int]]:
     return [(path, int(match[1] or 1)) for path, match in found if match]
 
 
+OTHER = {"input": "another input, or it has changed", "model": "another model", "data": "other data"}
+"""What is told of a digest that is not the same."""
+
+
 def refuse_changes(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """An error that names what is not as it was when the result was begun."""
     now = json.loads(json.dumps(now))  # as it was read: lists for tuples
     for key in dict.fromkeys([*before, *now]):
         if before.get(key) != now.get(key):
+            what = OTHER.get(key, f"{key} {before.get(key)!r}, not {now.get(key)!r}")
             raise ConfigError(
-                f"{path}: begun with {key} {before.get(key)!r}, not {now.get(key)!r}: give the same to go on, "
-                "or choose another file"
+                f"{path}: begun with {what}: give the same to go on, choose another file, or remove "
+                f"{path.with_suffix('')}* to start anew"
             )
 
 

@@ -107,6 +107,8 @@ class Translator:
         self.model, self.tokenizer, self.device = served.model, served.tokenizer, served.device
         self.config, self.task = served.config, served.task
         self._engine = make_engine(engine, served.loaded, self.device, say)
+        self.engine = self._engine.name
+        """What does the arithmetic, by name: never `auto`."""
         self._positions = self.config.position_limit
 
     def translate(

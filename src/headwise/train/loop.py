@@ -76,7 +76,7 @@ class Reporter(Protocol):
     def started(self, step: int, tokens: int) -> None: ...
     def stepped(self, step: int, nll: float) -> None: ...
     def trained(self, record: dict[str, float]) -> None: ...
-    def validated(self, record: dict[str, float], best: bool) -> None: ...
+    def validated(self, record: dict[str, float], best: bool, seconds: float = 0.0) -> None: ...
     def note(self, text: str) -> None: ...
 
 
@@ -198,8 +198,9 @@ def fit(
             if logging:
                 progress = log(progress, rate, norm.item(), reporter)
             if validate is not None and validating:
+                begun = time.perf_counter()
                 figures = metrics_of(model, learner, average, validate, group)
-                progress, better = validated(progress, figures, recipe, reporter)
+                progress, better = validated(progress, figures, recipe, reporter, time.perf_counter() - begun)
                 saving = saving or better or progress.finished
             if saving:
                 save(progress)
@@ -380,7 +381,7 @@ def metrics_of(
 
 
 def validated(
-    progress: Progress, metrics: dict[str, float], recipe: Recipe, reporter: Reporter
+    progress: Progress, metrics: dict[str, float], recipe: Recipe, reporter: Reporter, seconds: float
 ) -> tuple[Progress, bool]:
     """Note whether it is the best so far, and whether patience has run out."""
     config = recipe.train
@@ -391,7 +392,7 @@ def validated(
         progress = dataclasses.replace(progress, best_step=progress.step, best_metric=metric, stale=0)
     else:
         progress = dataclasses.replace(progress, stale=progress.stale + 1)
-    reporter.validated({"step": progress.step, **metrics}, better)
+    reporter.validated({"step": progress.step, **metrics}, better, seconds)
     if out_of_patience(progress, recipe):
         reporter.note(f"no better {config.select_by} in {progress.stale} validations: training ends here")
         progress = dataclasses.replace(progress, finished=True)

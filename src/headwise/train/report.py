@@ -92,11 +92,11 @@ class RunReporter:
             left = (self._steps - record["step"]) * record["seconds"] / record["step"]
             self._line(f"step {record['step']:,}/{self._steps:,}  {figures}  left {duration(left)}")
 
-    def validated(self, record: dict[str, float], best: bool) -> None:
+    def validated(self, record: dict[str, float], best: bool, seconds: float = 0.0) -> None:
         self._write({"kind": "valid", **record, "best": best})
         figures = "  ".join(shown(name, value) for name, value in record.items() if name != "step")
         self.note(f"step {record['step']:,}: validation {figures}{'  (best so far)' if best else ''}")
-        self._last = (time.perf_counter(), self._last[1])  # validating is not training time
+        self._last = (self._last[0] + seconds, self._last[1])  # validating is not training time
 
     def note(self, text: str) -> None:
         if self._bar is not None:

@@ -39,6 +39,8 @@ Say = Callable[[str], None]
 class Engine(Protocol):
     """Sentences in, hypotheses out."""
 
+    name: str
+
     def search(
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
     ) -> list[list[Hypothesis]]:
@@ -69,8 +71,8 @@ class Starter(Stepper[State], Protocol):
 class Stepping(Generic[State]):
     """An engine whose search is ours."""
 
-    def __init__(self, stepper: Starter[State], pad: int, device: torch.device) -> None:
-        self.stepper = stepper
+    def __init__(self, name: str, stepper: Starter[State], pad: int, device: torch.device) -> None:
+        self.name, self.stepper = name, stepper
         self._pad, self._device = pad, device
 
     def search(
@@ -98,7 +100,7 @@ class GpuEngine(Stepping[DecoderState]):
     """The recorded search, and the model itself for what that does not know."""
 
     def __init__(self, model: EncoderDecoder, device: torch.device) -> None:
-        super().__init__(DecoderStepper(model), model.pad, device)
+        super().__init__("gpu", DecoderStepper(model), model.pad, device)
         self._recorded = gpu.GpuSearch(model) if gpu.fits(model) else None
 
     def search(
@@ -142,9 +144,9 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
         say("this CPU has no instructions for int8 (VNNI): the model that this one was made of suits it better")
     if name != "plain" and device.type == "cpu":
         if rounded and has_native() and fits_native(model):
-            return Stepping(NativeDecoder(model), model.pad, device)
+            return Stepping(INT8, NativeDecoder(model), model.pad, device)
         if cpu.fits(model):
-            return Stepping(cpu.CpuDecoder(model), model.pad, device)
+            return Stepping(INT8 if rounded else "float32", cpu.CpuDecoder(model), model.pad, device)
         if name != AUTO:
             say(f"the engine {name} does not know all parts of this model: translating with the model itself")
-    return Stepping(DecoderStepper(model), model.pad, device)
+    return Stepping("plain", DecoderStepper(model), model.pad, device)

@@ -23,6 +23,7 @@ class CTranslate2Engine:
     """Greedy and beam search; no sampling, whose draws would not be ours."""
 
     def __init__(self, loaded: LoadedModel, device: torch.device, precision: str) -> None:
+        self.name = "ctranslate2" if precision == "float32" else f"ctranslate2-{precision}"
         if importlib.util.find_spec("ctranslate2") is None:
             raise ConfigError("this engine needs the package ctranslate2: pip install 'headwise[export]'")
         if loaded.precision != "float32":

@@ -7,6 +7,7 @@ It needs the program that runs the model and the one that cuts text (see README.
 """
 
 import argparse
+import itertools
 import json
 import sys
 import unicodedata
@@ -18,6 +19,8 @@ FOLDER = Path(__file__).resolve().parent
 FACTS: dict[str, Any] = json.loads((FOLDER / "translation.json").read_text(encoding="utf-8"))
 BATCH = 16
 """Lines that are translated together."""
+SORTED = 1024
+"""Lines that are sorted by length, and written, together."""
 
 
 class Text:
@@ -168,20 +171,41 @@ def main() -> None:
     around = direction(args.source, args.target)
     text = Text()
     engine = CTranslate2(args.threads) if FACTS["runs_in"] == "ctranslate2" else Onnx(args.threads)
-    lines = [line.rstrip("\n") for line in sys.stdin]
-    results = [""] * len(lines)
-    sources = {
-        number: [*around["before"], *text.pieces(line), *around["after"]]
-        for number, line in enumerate(lines)
-        if line.strip()
-    }
-    order = sorted(sources, key=lambda number: len(sources[number]))
-    for first in range(0, len(order), BATCH):
-        numbers = order[first : first + BATCH]
-        found = engine.translate([sources[number] for number in numbers], around["start"], args.beam)
-        for number, pieces in zip(numbers, found, strict=True):
-            results[number] = text.text(pieces)
-    print("\n".join(results))
+    sys.stdin.reconfigure(encoding="utf-8-sig", errors="replace")  # type: ignore[union-attr]
+    number = 0
+    while lines := [line.rstrip("\n") for line in itertools.islice(sys.stdin, SORTED)]:
+        sources = {
+            place: [*around["before"], *text.pieces(line), *around["after"]]
+            for place, line in enumerate(lines)
+            if line.strip()
+        }
+        results = [""] * len(lines)
+        order = sorted(sources, key=lambda place: len(sources[place]))
+        for first in range(0, len(order), BATCH):
+            places = order[first : first + BATCH]
+            for place, pieces in zip(
+                places, translated(engine, sources, places, around["start"], args.beam), strict=True
+            ):
+                if pieces is None:
+                    print(f"translate.py: line {number + place + 1} is too long, and left empty", file=sys.stderr)
+                else:
+                    results[place] = text.text(pieces)
+        print("\n".join(results), flush=True)
+        number += len(lines)
+
+
+def translated(
+    engine: "CTranslate2 | Onnx", sources: dict[int, list[str]], places: list[int], start: list[str], beam: int
+) -> list[list[str] | None]:
+    """The pieces of each; None for one that has more positions than the model knows."""
+    try:
+        return list(engine.translate([sources[place] for place in places], start, beam))
+    except RuntimeError as error:
+        if "position encodings" not in str(error):
+            raise
+    if len(places) == 1:
+        return [None]
+    return [translated(engine, sources, [place], start, beam)[0] for place in places]
 
 
 if __name__ == "__main__":
