@@ -44,6 +44,23 @@ def test_plain_lines_when_not_a_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in stream.getvalue()
 
 
+def test_a_validation_between_two_reports_does_not_count_in_the_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("headwise.train.report.time.perf_counter", lambda: now)
+    with RunReporter(tmp_path, 20, stream=io.StringIO()) as reporter:
+        reporter.started(0, 0)
+        now = 10.0
+        reporter.trained(RECORD)
+        now = 20.0
+        reporter.validated({"step": 7, "loss": 1.25}, best=True, seconds=5.0)
+        now = 25.0
+        reporter.trained({**RECORD, "step": 10, "tokens": 2000})
+    rates = [record["tokens_per_second"] for record in read_log(tmp_path) if record["kind"] == "train"]
+    assert rates == [100.0, 100.0]
+
+
 def test_a_bar_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
