@@ -142,6 +142,7 @@ def growth(args: argparse.Namespace) -> list[Row]:
 
 def plot(rows: list[Row], path: Path) -> None:
     from matplotlib import pyplot
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     figure, axes = pyplot.subplots(1, 3, figsize=(13, 4), sharey=True)
     panels = {
@@ -158,8 +159,17 @@ def plot(rows: list[Row], path: Path) -> None:
                 and row[one] == at
                 and row[other] == there
             )
-            axis.plot(*zip(*chosen, strict=True), "o-" if threads == 2 else "o--", label=f"{system}, {threads} threads")
+            axis.plot(
+                *zip(*chosen, strict=True),
+                "o-" if threads == 2 else "o--",
+                label=f"{system}, {threads} thread{'s' * (threads > 1)}",
+            )
         axis.set(xscale="log", yscale="log", xlabel="source tokens" if key == "length" else key)
+        axis.xaxis.set_major_locator(FixedLocator(sorted({row[key] for row in rows})))
+        axis.yaxis.set_major_locator(FixedLocator([100, 200, 500, 1000, 2000, 5000]))
+        for each in (axis.xaxis, axis.yaxis):
+            each.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            each.set_minor_locator(NullLocator())
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("target tokens a second")
     axes[0].legend(fontsize=7)
