@@ -110,6 +110,11 @@ class MultiHeadAttention(nn.Module):
         self.value = nn.Linear(memory_width or width, key_value_heads * self.head_width, bias=bias)
         self.output = nn.Linear(heads * self.head_width, width, bias=bias if output_bias is None else output_bias)
 
+    @property
+    def score_scale(self) -> float:
+        """What scores are multiplied by."""
+        return float(self.head_width**-0.5) if self.scale is None else self.scale
+
     def keys_values(self, memory: Tensor, rotation: Rotation | None = None) -> KeyValues:
         """[B, S, memory width] -> what `forward` looks up."""
         key = self._split(self.key(memory), self.key_value_heads)

@@ -5,7 +5,7 @@ cross-attention to the memory between the two. A decoder alone has no cross-atte
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -171,11 +171,15 @@ class Stack(nn.Module):
         self.final_norm = final_norm
         self.depth = depth or len(layers)
 
+    @property
+    def in_order(self) -> list[Any]:
+        """The layers, Layer or ParallelLayer, as they are used: shared ones as often as they are."""
+        return [self.layers[index * len(self.layers) // self.depth] for index in range(self.depth)]
+
     def forward(self, x: Tensor, context: Context, cache: Sequence[LayerCache] = ()) -> StackOutput:
         """x [B, T, D] -> hidden states, the cache of a next step, and the weights if captured."""
         outputs: list[LayerOutput] = []
-        for index in range(self.depth):
-            layer = self.layers[index * len(self.layers) // self.depth]
+        for index, layer in enumerate(self.in_order):
             output: LayerOutput = layer(x, context, cache[index] if cache else None)
             x = output.hidden
             outputs.append(output)

@@ -1,10 +1,10 @@
 """What does the arithmetic of a translation: one interface, several ways. `plain` is the oracle of the others.
 
-plain         the model itself, on any device
-float32       its decoder in few, large operations, for CPUs
-int8          the same with weights in eight bits: smaller, faster, and nearly as good
-ctranslate2, ctranslate2-int8
-              the library of that name, for those who deploy with it
+- plain: the model itself, on any device
+- float32: its decoder in few, large operations, for CPUs
+- int8: the same with weights in eight bits, in C++ where it can be: smaller, faster, and nearly as good
+- gpu: in half precision, a whole step recorded, sentences refilled as they end
+- ctranslate2, ctranslate2-int8: the library of that name, for those who deploy with it
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -77,13 +76,12 @@ class CpuDecoder:
     def __init__(self, model: EncoderDecoder) -> None:
         self.model = model
         assert isinstance(model.decoder, Stack)
-        stack, own = model.decoder, cast(list[Layer], list(model.decoder.layers))
-        layers = [own[index * len(own) // stack.depth] for index in range(stack.depth)]
+        layers: list[Layer] = model.decoder.in_order
         self.layers = [_Layer(layer) for layer in layers]
         crossed = [layer.cross_attention for layer in layers if layer.cross_attention is not None]
         self._memory = joint_product([each for cross in crossed for each in (cross.key, cross.value)])
         self._output = product(model.output_projection)
-        self._final_norm = stack.final_norm
+        self._final_norm = model.decoder.final_norm
 
     def start(self, source: Tensor) -> State:
         """The state before the first token of sources [N, S]."""
@@ -176,7 +174,7 @@ class _Attention:
 
     def __init__(self, attention: MultiHeadAttention) -> None:
         self.heads, self.key_heads, self.width = attention.heads, attention.key_value_heads, attention.head_width
-        self.scale = attention.scale or self.width**-0.5
+        self.scale = attention.score_scale
         self.output = product(attention.output)
 
     def __call__(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:

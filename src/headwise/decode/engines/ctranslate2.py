@@ -1,8 +1,9 @@
 """CTranslate2 as an engine: its own search over an export of the model, made when it is opened."""
 
+import contextlib
 import importlib.util
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,18 @@ from headwise.models.loaded import LoadedModel
 
 PATIENCE = 2.0
 """How many times the beam must have ended before its search stops: with 1, it stops before better ones are found."""
+
+
+@contextlib.contextmanager
+def _too_long_in_words() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        if "position encodings" in str(error):
+            raise ConfigError(
+                "too long for CTranslate2, which has a table of positions: shorten the text, or leave out --engine"
+            ) from None
+        raise
 
 
 class CTranslate2Engine:
@@ -64,21 +77,20 @@ class CTranslate2Engine:
         first, end = self._adds
         start = [] if self._starts_by_itself else [self._targets[options.sos]]
         given = [[*start, *(self._targets[i] for i in prefix)] for prefix in prefixes]
-        translate = self._translator.translate_batch
-        results = self._translated(
-            translate,
-            [[self._sources[i] for i in ids[int(first) : len(ids) - int(end)]] for ids in sources],
-            target_prefix=given if any(given) else None,
-            beam_size=options.beam,
-            num_hypotheses=options.nbest,
-            length_penalty=options.length_penalty,
-            patience=PATIENCE if options.beam > 1 else 1,
-            no_repeat_ngram_size=options.no_repeat,
-            min_decoding_length=options.min_length,
-            max_decoding_length=max(limits) + len(start),
-            max_input_length=0,
-            return_scores=True,
-        )
+        with _too_long_in_words():
+            results = self._translator.translate_batch(
+                [[self._sources[i] for i in ids[int(first) : len(ids) - int(end)]] for ids in sources],
+                target_prefix=given if any(given) else None,
+                beam_size=options.beam,
+                num_hypotheses=options.nbest,
+                length_penalty=options.length_penalty,
+                patience=PATIENCE if options.beam > 1 else 1,
+                no_repeat_ngram_size=options.no_repeat,
+                min_decoding_length=options.min_length,
+                max_decoding_length=max(limits) + len(start),
+                max_input_length=0,
+                return_scores=True,
+            )
         return [
             [
                 self._hypothesis(pieces[len(start) :], score, limit, options.length_penalty)
@@ -86,16 +98,6 @@ class CTranslate2Engine:
             ]
             for result, limit in zip(results, limits, strict=True)
         ]
-
-    def _translated(self, translate: Any, *what: Any, **how: Any) -> Any:
-        try:
-            return translate(*what, **how)
-        except RuntimeError as error:
-            if "position encodings" in str(error):
-                raise ConfigError(
-                    "too long for CTranslate2, which has a table of positions: shorten the text, or leave out --engine"
-                ) from None
-            raise
 
     def _hypothesis(self, pieces: list[str], score: float, limit: int, alpha: float) -> Hypothesis:
         tokens = [self._ids[piece] for piece in pieces]

@@ -10,8 +10,9 @@ Shapes: N slots, B hypotheses of each, R = N * B rows, S source and L target tok
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -21,6 +22,7 @@ from headwise.decode.batching import by_budget, padded
 from headwise.decode.constraints import Prefixes, SearchOptions
 from headwise.decode.engines import cpu
 from headwise.decode.engines.device_search import DeviceSearch
+from headwise.decode.engines.products import joint_weights
 from headwise.decode.hypothesis import Hypothesis
 from headwise.decode.search import no_way_on
 from headwise.models.encoder_decoder import EncoderDecoder
@@ -61,8 +63,8 @@ class GpuDecoder:
     def __init__(self, model: EncoderDecoder, dtype: torch.dtype) -> None:
         assert isinstance(model.decoder, Stack)
         self.model, self.dtype = model, dtype
-        stack, own = model.decoder, cast(list[Layer], list(model.decoder.layers))
-        self.layers = [_Layer(own[index * len(own) // stack.depth], dtype) for index in range(stack.depth)]
+        stack = model.decoder
+        self.layers = [_Layer(layer, dtype) for layer in stack.in_order]
         self.device = next(model.parameters()).device
         self._embedding = model.target_embedding.weight.detach().to(dtype)
         self._output = model.output_projection.weight.detach().to(dtype)
@@ -105,19 +107,17 @@ class _Layer:
         own, cross = layer.self_attention, layer.cross_attention
         assert cross is not None
         assert layer.cross_norm is not None
-        self.own = Heads(own.heads, own.key_value_heads, own.head_width, own.scale or own.head_width**-0.5)
-        self.cross = Heads(cross.heads, cross.key_value_heads, cross.head_width, cross.scale or cross.head_width**-0.5)
+        self.own, self.cross = (
+            Heads(each.heads, each.key_value_heads, each.head_width, each.score_scale) for each in (own, cross)
+        )
         self._projections = _linear([own.query, own.key, own.value], dtype)
         self._query, self._memory = _linear([cross.query], dtype), _linear([cross.key, cross.value], dtype)
         self._outputs = _linear([own.output], dtype), _linear([cross.output], dtype)
         inner = layer.feed_forward
         self._gated = isinstance(inner, GatedFeedForward)
         first = [inner.gate, inner.expand] if isinstance(inner, GatedFeedForward) else [inner.expand]
-        self._expand, self._contract, self._activation = (
-            _linear(first, dtype),
-            _linear([inner.contract], dtype),
-            inner.activation,
-        )
+        self._expand, self._contract = _linear(first, dtype), _linear([inner.contract], dtype)
+        self._activation = inner.activation
         norms = (layer.self_norm, layer.cross_norm, layer.feed_forward_norm)
         self._norms = [(_norm(each.norm, dtype), isinstance(each, PostNorm)) for each in norms]
 
@@ -170,7 +170,7 @@ class _Run:
     """A search in slots, and the recording of its step."""
 
     def __init__(self, decoder: GpuDecoder, slots: int, source: int, length: int, options: SearchOptions) -> None:
-        self.decoder, self.source = decoder, source
+        self.decoder = decoder
         self.search = DeviceSearch(slots, length, options, decoder.device)
         self.caches = Caches(decoder, slots, options.beam, source, length)
         self._own = torch.arange(slots * options.beam, dtype=torch.int32, device=decoder.device)
@@ -264,17 +264,8 @@ class GpuSearch:
     def _alike(self, sources: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         """Sources whose lengths round up to the same power of 2 times `ROUND`, longest first."""
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
-        alike: list[int] = []
-        size = 0
-        for i in order:
-            own = _rounded(len(sources[i]))
-            if alike and own != size:
-                yield alike
-                alike = []
-            alike.append(i)
-            size = own
-        if alike:
-            yield alike
+        for _, alike in itertools.groupby(order, key=lambda i: _rounded(len(sources[i]))):
+            yield list(alike)
 
     def _run(self, sources: list[Sequence[int]], limits: list[int], options: SearchOptions) -> _Run:
         source = _rounded(max(map(len, sources)))
@@ -320,11 +311,8 @@ def _rounded(length: int) -> int:
 
 
 def _linear(modules: Sequence[nn.Module], dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
-    parts: list[Any] = list(modules)
-    weight = torch.cat([part.weight.detach() for part in parts]).to(dtype)
-    biases = [part.bias.detach() for part in parts if part.bias is not None]
-    bias = torch.cat(biases).to(dtype) if biases else None
-    return lambda x: F.linear(x, weight, bias)
+    weight, bias = (None if each is None else each.to(dtype) for each in joint_weights(modules))
+    return lambda x: F.linear(x, weight, bias)  # type: ignore[arg-type]
 
 
 def _norm(norm: nn.Module, dtype: torch.dtype) -> Callable[[Tensor], Tensor]:

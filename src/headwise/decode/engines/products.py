@@ -30,15 +30,21 @@ def joint_product(modules: Sequence[nn.Module], factors: Sequence[float] = ()) -
         scales = [factor * part.factor for factor, part in zip(factors, parts, strict=True)]
         steps = torch.cat([part.steps.data * scale for part, scale in zip(parts, scales, strict=True)])
         return Int8Product(torch.cat([part.weight.data for part in parts]), steps, _biases(parts, factors))
-    floats: list[Any] = list(modules)
-    scales = [factor * getattr(part, "scale", 1.0) for factor, part in zip(factors, floats, strict=True)]
-    matrices = [part.weight.data for part in floats]
+    weight, bias = joint_weights(modules, factors)
+    return lambda x: F.linear(x, weight, bias)
+
+
+def joint_weights(modules: Sequence[nn.Module], factors: Sequence[float] = ()) -> tuple[Tensor, Tensor | None]:
+    """The weight and the bias of such a map of maps in floats; of one alone, its own."""
+    parts: list[Any] = list(modules)
+    factors = factors or [1.0] * len(parts)
+    scales = [factor * getattr(part, "scale", 1.0) for factor, part in zip(factors, parts, strict=True)]
+    matrices = [part.weight.data for part in parts]
     if len(matrices) == 1 and scales[0] == 1:
         weight = matrices[0]
     else:
         weight = torch.cat([matrix * scale for matrix, scale in zip(matrices, scales, strict=True)])
-    bias = _biases(floats, factors)
-    return lambda x: F.linear(x, weight, bias)
+    return weight, _biases(parts, factors)
 
 
 def product(module: nn.Module, factor: float = 1.0) -> Product:
@@ -50,7 +56,9 @@ def _biases(parts: list[Any], factors: Sequence[float]) -> Tensor | None:
     if all(part.bias is None for part in parts):
         return None
     given = [
-        part.bias.data * factor if part.bias is not None else torch.zeros(part.weight.shape[0])
+        part.bias.data * factor
+        if part.bias is not None
+        else part.weight.new_zeros(part.weight.shape[0], dtype=torch.float32)
         for part, factor in zip(parts, factors, strict=True)
     ]
     return torch.cat(given)

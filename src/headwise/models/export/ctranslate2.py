@@ -193,8 +193,7 @@ def _table(positions: PositionEncoding, rows: int, width: int) -> Array:
 def _stack(spec: Any, stack: Stack, positions: PositionEncoding, *, expand: bool) -> None:
     """`expand` gives every head keys and values of its own where groups share them, which cross-attention there
     does not know; what CTranslate2 finds twice it writes once."""
-    for number, layer_spec in enumerate(spec.layer):
-        layer = stack.layers[number * len(stack.layers) // stack.depth]
+    for layer_spec, layer in zip(spec.layer, stack.in_order, strict=True):
         assert isinstance(layer, Layer | ParallelLayer)
         _self_attention(layer_spec.self_attention, layer.self_attention, positions, expand)
         _feed_forward(layer_spec.ffn, layer.feed_forward)

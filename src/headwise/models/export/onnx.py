@@ -206,7 +206,7 @@ class _Writer:
         """query [B, H, T, K], or [B, G, H/G, T, K] where groups share their keys; key and value [B, G, S, K]."""
         graph = self.graph
         grouped = attention.heads != attention.key_value_heads
-        scale = attention.head_width**-0.5 if attention.scale is None else attention.scale
+        scale = attention.score_scale
         if grouped:
             key, value = graph.unsqueeze(key, 2), graph.unsqueeze(value, 2)
             mask = None if mask is None else graph.unsqueeze(mask, 1)
@@ -249,9 +249,9 @@ class _Writer:
 
 def _layers(stack: Stack) -> list[Layer]:
     """In the order of their use: some may be used several times."""
-    layers = [stack.layers[number * len(stack.layers) // stack.depth] for number in range(stack.depth)]
+    layers = stack.in_order
     assert all(isinstance(layer, Layer) for layer in layers)
-    return layers  # type: ignore[return-value]
+    return layers
 
 
 def _cross(layer: Layer) -> MultiHeadAttention:

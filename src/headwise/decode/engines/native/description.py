@@ -43,11 +43,7 @@ def fits(model: nn.Module) -> bool:
         return False
     sides = (
         (model.encoder, model.source_positions, model.source_norm),
-        (
-            model.decoder,
-            model.target_positions,
-            model.target_norm,
-        ),
+        (model.decoder, model.target_positions, model.target_norm),
     )
     for is_target, (stack, positions, norm) in enumerate(sides):
         if not isinstance(stack, Stack) or type(positions) not in POSITIONS:
@@ -139,16 +135,16 @@ class _Description:
                 final_norm=self._norm(stack.final_norm),
             ),
         )
-        for index in range(stack.depth):
-            self._layer(is_target, stack.layers[index * len(stack.layers) // stack.depth])
+        for layer in stack.in_order:
+            self._layer(is_target, layer)
 
     def _layer(self, is_target: bool, layer: Layer) -> None:
         own, cross, inner = layer.self_attention, layer.cross_attention, layer.feed_forward
         # The scale of scores is in the queries' weights, for which it costs nothing.
-        project = self._product([own.query, own.key, own.value], [_scale(own), 1.0, 1.0])
+        project = self._product([own.query, own.key, own.value], [own.score_scale, 1.0, 1.0])
         self._add(is_target, SELF_ATTENTION, layer.self_norm, project, own.output, **_heads(own))
         if cross is not None and layer.cross_norm is not None:
-            project = self._product([cross.query], [_scale(cross)])
+            project = self._product([cross.query], [cross.score_scale])
             memory = self._product([cross.key, cross.value])
             self._add(
                 is_target, CROSS_ATTENTION, layer.cross_norm, project, cross.output, memory=memory, **_heads(cross)
@@ -211,10 +207,6 @@ class _Description:
         weight = torch.ones(width) if norm.weight is None else norm.weight.detach().float().contiguous()
         shift = torch.zeros(width) if bias is None else bias.detach().float().contiguous()
         return self._engine.add_norm(weight, shift, epsilon, centred=centred)
-
-
-def _scale(attention: MultiHeadAttention) -> float:
-    return attention.scale or attention.head_width**-0.5
 
 
 def _heads(attention: MultiHeadAttention) -> dict[str, int]:
