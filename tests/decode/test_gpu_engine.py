@@ -8,6 +8,7 @@ from headwise.decode.engines import gpu
 from headwise.decode.engines.gpu import GpuSearch, can_search, fits
 from headwise.decode.search import SearchOptions, beam_search
 from headwise.decode.stepper import DecoderStepper
+from headwise.errors import HeadwiseError
 from tests.shapes import PAD, VARIANTS, random_model, sentences, small
 
 pytestmark = pytest.mark.filterwarnings("ignore:Conversion of an array")  # of Triton's interpreter
@@ -69,6 +70,14 @@ def test_long_and_short_sources_together(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(gpu, "SLOTS", 8)
     monkeypatch.setattr(gpu, "ENCODED", 100)
     agree(small(), 30, SearchOptions(1, 2, 2, 1, 1.0, forbidden=(0, 1), exact=False), [[]] * 30, longest=80)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_model_that_gives_no_numbers_is_refused(beam: int) -> None:
+    model = random_model(small()).to(DEVICE)
+    torch.nn.init.constant_(model.output_projection.weight, torch.nan)
+    with pytest.raises(HeadwiseError, match="no possible next token"):
+        GpuSearch(model, torch.float32)([[4, 2]], [3], SearchOptions(1, 2, beam, exact=False), [[]])
 
 
 def test_what_it_cannot_do_is_known() -> None:

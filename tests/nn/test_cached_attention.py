@@ -27,7 +27,7 @@ def oracle(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_past(heads: Heads, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = 6
     qkv = torch.randn(rows, (heads.heads + 2 * heads.key_heads) * heads.width, device=DEVICE)
-    keys, values = (torch.randn(rows, heads.key_heads, length, heads.width, device=DEVICE) for _ in range(2))
+    keys, values = (torch.randn(rows, length, heads.key_heads, heads.width, device=DEVICE) for _ in range(2))
     stems = torch.randint(rows, (rows, length), dtype=torch.int32, device=DEVICE)
     places = torch.tensor([0, length - 1, length // 2, 1, 3, 4], device=DEVICE)
     stems[torch.arange(rows), places] = torch.arange(rows, dtype=torch.int32, device=DEVICE)
@@ -45,11 +45,23 @@ def test_the_past(heads: Heads, length: int, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @needs_kernels
+def test_a_past_that_is_the_rows_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    heads = SHAPES["plain"]
+    qkv, keys, values = (torch.randn(shape, device=DEVICE) for shape in ((3, 192), (3, 40, 4, 16), (3, 40, 4, 16)))
+    places = torch.tensor([17], device=DEVICE).expand(3)  # a view, all of one number
+    stems = torch.arange(3, dtype=torch.int32, device=DEVICE)[:, None].repeat(1, 40)
+    found = attend_past(qkv, keys, values, None, places, heads)
+    assert torch.equal(found, attend_past(qkv, keys, values, stems, places, heads))
+    oracle(monkeypatch)
+    assert torch.allclose(found, attend_past(qkv, keys, values, None, places, heads), atol=1e-5)
+
+
+@needs_kernels
 @pytest.mark.parametrize("heads", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("width", [1, 3])
 def test_the_memory(heads: Heads, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     query = torch.randn(4 * width, heads.heads * heads.width, device=DEVICE)
-    keys, values = (torch.randn(4, heads.key_heads, 40, heads.width, device=DEVICE) for _ in range(2))
+    keys, values = torch.randn(4, 40, 2, heads.key_heads, heads.width, device=DEVICE).unbind(2)  # views
     lengths = torch.tensor([1, 40, 33, 7], dtype=torch.int32, device=DEVICE)
     found = attend_memory(query, keys, values, lengths, heads)
     oracle(monkeypatch)
@@ -59,7 +71,7 @@ def test_the_memory(heads: Heads, width: int, monkeypatch: pytest.MonkeyPatch) -
 def test_rows_of_a_beam_read_what_their_stems_wrote() -> None:
     """Three steps of two rows that change places, against attention over what each has seen."""
     heads, length = Heads(2, 2, 4, 0.5), 3
-    keys, values = (torch.zeros(2, 2, length, 4) for _ in range(2))
+    keys, values = (torch.zeros(2, length, 2, 4) for _ in range(2))
     made = [torch.randn(2, 6 * 4) for _ in range(length)]
     pasts: list[list[int]] = [[], []]  # of each row, the rows that wrote its positions
     for step, (qkv, parents) in enumerate(zip(made, ([0, 1], [1, 0], [1, 1]), strict=True)):

@@ -8,23 +8,27 @@ Shapes: N slots, B hypotheses of each, L tokens at most, C candidates, E ended h
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from headwise.decode.constraints import SearchOptions
 from headwise.decode.hypothesis import Hypothesis, length_penalty
-from headwise.decode.search import largest
+from headwise.nn.kernels import usable
+from headwise.nn.kernels.likeliest import likeliest
 
 
 class DeviceSearch:
     """Greedy or beam search in N slots."""
 
-    def __init__(self, slots: int, length: int, options: SearchOptions, device: torch.device) -> None:
-        """`length`: the largest limit there will be."""
+    def __init__(
+        self, slots: int, length: int, options: SearchOptions, vocabulary: int, prefixed: bool, device: torch.device
+    ) -> None:
+        """`length`: the largest limit there will be. `prefixed`: whether translations may have to begin as is asked."""
         B, E = options.beam, options.kept
         self.options, self.slots, self.length, self.device = options, slots, length, device
         self.done = torch.ones(slots, dtype=torch.bool, device=device)
@@ -33,75 +37,85 @@ class DeviceSearch:
         self.tokens = torch.full((slots, B), options.sos, device=device)
         self.totals = torch.zeros(slots, B, device=device)
         self.history = torch.zeros(slots, B, length + 1, dtype=torch.long, device=device)
-        self.forced = torch.full((slots, length + 1), -1, device=device)
+        self.forced = torch.full((slots, length + 1), -1, device=device) if prefixed else None
         self.parents = torch.arange(B, device=device).repeat(slots, 1)
         """[N, B]: the hypothesis that each goes on from, after a step."""
+        self._first_rows = torch.arange(slots, device=device)[:, None] * B
         self.ended_rank = torch.full((slots, E), -math.inf, device=device)
         self.ended_total = torch.zeros(slots, E, device=device)
         self.ended_length = torch.zeros(slots, E, dtype=torch.long, device=device)
         self.ended = torch.zeros(slots, E, length + 1, dtype=torch.long, device=device)
-        self._banned = torch.tensor(options.forbidden, dtype=torch.long, device=device)
-        self._ends = torch.tensor(options.ends, device=device)
+        self._banned = torch.zeros(vocabulary, dtype=torch.bool, device=device)
+        self._banned[list(options.forbidden)] = True
+        self.ends = torch.tensor(options.ends, device=device)
+        self._candidates = min(B + len(options.ends), vocabulary) if B > 1 else 1
+        """Of a row: of those that live on at most B are its own, and besides them one for each way to end."""
 
-    def enter(self, slots: Tensor, limits: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
+    def enter(self, slots: Sequence[int], limits: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
         """Begin a sentence in each of these slots."""
-        options, n = self.options, len(slots)
-        first = torch.full((n, options.beam), -math.inf, device=self.device)
+        chosen, limit = torch.tensor((slots, limits), device=self.device)
+        first = torch.full((1, self.options.beam), -math.inf, device=self.device)
         first[:, 0] = 0.0
-        forced = torch.tensor(
-            [[*prefix, *[-1] * (self.length + 1 - len(prefix))] for prefix in prefixes], device=self.device
-        )
-        self.done[slots] = False
-        self.age[slots] = 0
-        self.limit[slots] = torch.tensor(limits, device=self.device)
-        self.tokens[slots] = options.sos
-        self.totals[slots] = first
-        self.forced[slots] = forced
-        self.ended_rank[slots] = -math.inf
+        self.done[chosen] = False
+        self.age[chosen] = 0
+        self.limit[chosen] = limit
+        self.tokens[chosen] = self.options.sos
+        self.totals[chosen] = first
+        self.ended_rank[chosen] = -math.inf
+        if self.forced is not None:
+            width = self.length + 1
+            forced = torch.tensor([[*prefix, *[-1] * (width - len(prefix))] for prefix in prefixes])
+            self.forced[chosen] = forced.to(self.device)
 
     def advance(self, logits: Tensor) -> None:
         """One token more, given logits [N * B, V]."""
-        logits = logits.float()
-        normaliser = logits.logsumexp(-1)  # of all: what is banned keeps its share, as in the model's own scores
-        forced = self.forced.gather(1, self.age[:, None])  # [N, 1], -1: free
-        # Of what a person asks for, the model's own value, though the search itself may be banned from saying it.
-        own = logits.gather(1, forced.clamp_min(0).repeat_interleave(self.options.beam, 0))
-        if len(self._banned):
-            logits = logits.index_fill(1, self._banned, -math.inf)
-        if self.options.beam == 1:
-            self._advance_greedy(logits, normaliser, forced, own)
+        values, tokens, normaliser = likeliest(logits, self._candidates, self._banned)
+        N, B = self.tokens.shape
+        if B == 1 and self.forced is None and usable(logits):
+            _kernels().advance_greedy(self, values, tokens, normaliser)
+            return
+        values, tokens = values.view(N, B, -1), tokens.view(N, B, -1)
+        if self.forced is not None:
+            # A token that is asked for is a row's only candidate, with the model's own value of it, though the search
+            # itself may be banned from saying it.
+            forced = self.forced.gather(1, self.age[:, None]).unsqueeze(1).expand(N, B, 1)  # -1: free
+            own = logits.gather(1, forced.clamp_min(0).reshape(N * B, 1)).view(N, B, 1).float()
+            only = torch.nn.functional.pad(own, (0, values.shape[2] - 1), value=-math.inf)
+            values = torch.where(forced >= 0, only, values)
+            tokens = torch.where(forced >= 0, forced, tokens)
+        gained = (values - normaliser.view(N, B, 1)).clamp_max_(0.0)
+        if B == 1:
+            self._advance_greedy(gained[:, 0], tokens[:, 0])
         else:
-            self._advance_beam(logits, normaliser, forced, own)
+            self._advance_beam(gained, tokens)
 
-    def _advance_greedy(self, logits: Tensor, normaliser: Tensor, forced: Tensor, own: Tensor) -> None:
-        value, token = largest(logits, 1)
-        value, token = torch.where(forced >= 0, own, value), torch.where(forced >= 0, forced, token)
-        gained = (value.squeeze(1) - normaliser).clamp_max(0.0)
+    def _advance_greedy(self, gained: Tensor, token: Tensor) -> None:
+        """Log-probability and token [N, 1]."""
         going = ~self.done
-        self.totals += torch.where(going, gained, 0.0).unsqueeze(1)
+        self.totals += gained * going[:, None]
         self.history.scatter_(2, self.age[:, None, None], token[:, None])  # behind its end if it is done
         self.age += going
         self.tokens.copy_(token)
-        ends = torch.isin(token.squeeze(1), self._ends)
-        self.done |= ends | (self.age >= self.limit)
+        self.done |= self._is_end(token.squeeze(1)) | (self.age >= self.limit)
 
-    def _advance_beam(self, logits: Tensor, normaliser: Tensor, forced: Tensor, own: Tensor) -> None:
-        options, (N, B) = self.options, self.tokens.shape
+    def _is_end(self, tokens: Tensor) -> Tensor:
+        if len(self.ends) == 1:
+            return tokens == self.ends
+        return torch.isin(tokens, self.ends)
+
+    def parent_rows(self) -> Tensor:
+        """[N * B]: the row that each goes on from, after a step."""
+        return (self._first_rows + self.parents).flatten()
+
+    def _advance_beam(self, gained: Tensor, tokens: Tensor) -> None:
+        """Log-probabilities and tokens [N, B, K]."""
+        options, (N, B, K) = self.options, tokens.shape
         going, age, alpha = ~self.done, self.age + 1, options.length_penalty
         count = (1 + len(options.ends)) * B
-        values, tokens = largest(logits, min(count, logits.shape[1]))
-        K = values.shape[1]
-        values, tokens = values.view(N, B, K), tokens.view(N, B, K)
-        # A token that is forced is a row's only candidate.
-        alone = forced.unsqueeze(1).expand(N, B, 1)
-        only = torch.nn.functional.pad(own.view(N, B, 1), (0, K - 1), value=-math.inf)
-        values = torch.where(alone >= 0, only, values)
-        tokens = torch.where(alone >= 0, alone, tokens)
-        gained = (values - normaliser.view(N, B, 1)).clamp_max(0.0)
         totals, order = (self.totals.unsqueeze(2) + gained).view(N, B * K).sort(dim=-1, descending=True, stable=True)
         totals, order = totals[:, :count], order[:, :count]  # [N, C]
         parents, tokens = order // K, tokens.reshape(N, B * K).gather(1, order)
-        ends = torch.isin(tokens, self._ends)
+        ends = self._is_end(tokens)
         places = torch.arange(totals.shape[1], device=self.device)
 
         # What lives on: the first B that do not end.
@@ -141,25 +155,32 @@ class DeviceSearch:
 
     def results(self, slots: Sequence[int]) -> list[list[Hypothesis]]:
         """The n-best of these slots, whose sentences are done. What the limit cut off comes last."""
-        chosen = torch.tensor(slots, dtype=torch.long, device=self.device)
-        ended = _Found(self.ended[chosen], self.ended_total[chosen], self.ended_length[chosen], self.ended_rank[chosen])
+        chosen = torch.tensor(slots, device=self.device)
+        totals, ages = self.totals[chosen], self.age[chosen, None].expand(-1, self.options.beam)
         at_end = (self.age >= self.limit)[chosen, None] | (self.options.beam == 1)
-        ages = self.age[chosen, None].expand(-1, self.options.beam)
-        totals = self.totals[chosen]
-        live = _Found(self.history[chosen], totals, ages, torch.where(at_end, totals, -math.inf))
-        columns = [torch.cat(parts, 1).tolist() for parts in zip(ended, live, strict=True)]
-        return [self._hypotheses(*each) for each in zip(*columns, strict=True)]
+        found = _Found(self.history[chosen], totals, ages, torch.where(at_end, totals, -math.inf))
+        if self.options.beam > 1:
+            ended = self.ended, self.ended_total, self.ended_length, self.ended_rank
+            found = _Found(*(torch.cat((one[chosen], two), 1) for one, two in zip(ended, found, strict=True)))
+            # Only what is asked for is worth bringing over.
+            best = (~(found.ranks > -math.inf)).int().sort(dim=-1, stable=True).indices[:, : self.options.nbest]
+            tokens = found.tokens.gather(1, best.unsqueeze(2).expand(-1, -1, self.length + 1))
+            found = _Found(tokens, *(each.gather(1, best) for each in found[1:]))
+        ends, alpha, n = set(self.options.ends), self.options.length_penalty, found.ranks.shape[1]
 
-    def _hypotheses(
-        self, tokens: list[list[int]], totals: list[float], lengths: list[int], ranks: list[float]
-    ) -> list[Hypothesis]:
-        found: list[Hypothesis] = []
-        for ids, total, length, rank in zip(tokens, totals, lengths, ranks, strict=True):
-            if rank > -math.inf and len(found) < self.options.nbest:
-                finished = ids[length - 1] in self.options.ends
-                score = length_penalty(total, length, self.options.length_penalty)
-                found.append(Hypothesis(ids[: length - finished], score, total, [], finished))
-        return found
+        def hypothesis(ids: list[int], total: float, length: int) -> Hypothesis:
+            finished = ids[length - 1] in ends
+            return Hypothesis(ids[: length - finished], length_penalty(total, length, alpha), total, [], finished)
+
+        rows = zip(*(each.flatten(0, 1).tolist() for each in found), strict=True)
+        flat = [[hypothesis(*each)] if rank > -math.inf else [] for *each, rank in rows]
+        return [list(itertools.chain.from_iterable(flat[first : first + n])) for first in range(0, len(flat), n)]
+
+
+def _kernels() -> Any:
+    from headwise.decode.engines import device_search_triton
+
+    return device_search_triton
 
 
 class _Found(NamedTuple):

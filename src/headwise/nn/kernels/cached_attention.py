@@ -4,7 +4,8 @@ How much of the cache counts is read from memory on the device, so that one reco
 hypotheses of a beam share their past: which row wrote each position of a row's past is a table, and no key ever moves.
 On a GPU the kernels of `cached_attention_triton` do it; elsewhere the obvious way, their oracle.
 
-Shapes: R rows, H heads and G of keys and values, of width K; L positions of a cache; S of a source.
+Shapes: R rows, H heads and G of keys and values, of width K; L positions of a cache; S of a source. Caches may be
+views: only the K values of a head must lie together.
 """
 
 from typing import Any, NamedTuple
@@ -22,34 +23,36 @@ class Heads(NamedTuple):
     scale: float
 
 
-def attend_past(qkv: Tensor, keys: Tensor, values: Tensor, stems: Tensor, places: Tensor, heads: Heads) -> Tensor:
+def attend_past(
+    qkv: Tensor, keys: Tensor, values: Tensor, stems: Tensor | None, places: Tensor, heads: Heads
+) -> Tensor:
     """Queries, keys and values side by side [R, (H + 2G) * K] -> [R, H * K].
 
-    The keys and values of each row are first put into the caches [R, G, L, K] at its place [R]; then it attends to all
-    positions up to there, position p in the row that stems[R, L] names for it.
+    The keys and values of each row are first put into the caches [R, L, G, K] at its place [R]; then it attends to all
+    positions up to there, position p in the row that stems[R, L] names for it (None: in its own).
     """
     if usable(qkv):
         return _kernels().attend_past(qkv, keys, values, stems, places, heads)  # type: ignore[no-any-return]
-    R, L = stems.shape
+    R, L = keys.shape[:2]
     split = [heads.heads, heads.key_heads, heads.key_heads]
     query, key, value = torch.split(qkv.view(R, -1, heads.width), split, 1)
     rows, positions = torch.arange(R, device=qkv.device), torch.arange(L, device=qkv.device)
-    keys[rows, :, places], values[rows, :, places] = key, value
-    past = stems.long(), slice(None), positions.expand(R, L)
-    seen = positions[None, :] <= places[:, None]
-    return _attend(query, keys[past], values[past], seen, heads)
+    keys[rows, places], values[rows, places] = key, value
+    if stems is not None:
+        past = stems.long(), positions.expand(R, L)
+        keys, values = keys[past], values[past]
+    return _attend(query, keys, values, positions[None, :] <= places[:, None], heads)
 
 
 def attend_memory(query: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, heads: Heads) -> Tensor:
-    """Queries [R, H * K] of R / N rows a sentence, keys and values [N, G, S, K] of which `lengths` [N] count
+    """Queries [R, H * K] of R / N rows a sentence, keys and values [N, S, G, K] of which `lengths` [N] count
     -> [R, H * K]."""
     if usable(query):
         return _kernels().attend_memory(query, keys, values, lengths, heads)  # type: ignore[no-any-return]
-    R, (N, _, S, _) = len(query), keys.shape
+    R, (N, S) = len(query), keys.shape[:2]
     owners = torch.arange(N, device=query.device).repeat_interleave(R // N)
     seen = torch.arange(S, device=query.device)[None, :] < lengths[owners][:, None]
-    kept = keys.transpose(1, 2)[owners], values.transpose(1, 2)[owners]
-    return _attend(query.view(R, heads.heads, heads.width), *kept, seen, heads)
+    return _attend(query.view(R, heads.heads, heads.width), keys[owners], values[owners], seen, heads)
 
 
 def _kernels() -> Any:

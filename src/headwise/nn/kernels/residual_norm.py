@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from headwise.nn.dropout import dropout as drop
+from headwise.nn.kernels import usable
 
 TILE = 1024
 """Values that a program has at hand: as many rows as that makes."""
@@ -53,6 +54,17 @@ def residual_norm(
     return out
 
 
+def sum_and_norm(
+    x: Tensor, y: Tensor, gain: Tensor, offset: Tensor | None, epsilon: float, centred: bool
+) -> tuple[Tensor, Tensor]:
+    """x + y and its norm, for those who want no gradients."""
+    if usable(x):
+        out, total, *_ = _in_one_pass(x, y, gain, offset, None, epsilon, 0.0, centred)
+        return total, out
+    total = x + y
+    return total, residual_norm_reference(total, None, gain, offset, epsilon, 0.0, centred)
+
+
 def _chance(dropout: float) -> tuple[int, float]:
     """Below which of 2^32 numbers a value is dropped, and what the others are multiplied by."""
     return round(dropout * 2**32), 1 / (1 - dropout)
@@ -75,6 +87,19 @@ def _forward(
     centred: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The output, the sum that was normed (empty where it is x), and each row's mean and one over its deviation."""
+    return _in_one_pass(x, y, gain, offset, seed, epsilon, dropout, centred)
+
+
+def _in_one_pass(
+    x: Tensor,
+    y: Tensor | None,
+    gain: Tensor,
+    offset: Tensor | None,
+    seed: Tensor | None,
+    epsilon: float,
+    dropout: float,
+    centred: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     from headwise.nn.kernels import residual_norm_triton as kernels
 
     x = x.contiguous()

@@ -1,0 +1,243 @@
+"""A translator's weights as the engine for GPUs wants them: half precision, few and large products.
+
+The encoder reads packed sentences, one behind the other. The decoder takes one token a row, and its caches never move.
+
+Shapes: N slots, B hypotheses of each, R = N * B rows, S source and L target tokens at most, T tokens of packed sources;
+H heads and G of keys and values, of width K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from headwise.decode.engines.products import is_product, joint_weights
+from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.nn.attention import MultiHeadAttention
+from headwise.nn.feed_forward import FeedForward, GatedFeedForward
+from headwise.nn.kernels.cached_attention import Heads, attend_memory, attend_past
+from headwise.nn.kernels.residual_norm import residual_norm_reference, sum_and_norm
+from headwise.nn.kernels.short_attention import packed_self_attention
+from headwise.nn.norms import PostNorm
+from headwise.nn.packing import Packing
+from headwise.nn.positions import Learned, PositionEncoding, Rotary
+from headwise.nn.stack import Layer, Stack
+
+ALIGNED = 64
+
+Attend = Callable[[int, Tensor], Tensor]
+"""The number of a layer, and what its queries are made of (in self-attention, keys and values too) -> [R, H * K]."""
+
+
+class GpuModel:
+    """Encodes and decodes without gradients."""
+
+    def __init__(self, model: EncoderDecoder, dtype: torch.dtype) -> None:
+        assert isinstance(model.decoder, Stack)
+        layers: list[Layer] = model.decoder.in_order
+        crossed = [layer.cross_attention for layer in layers if layer.cross_attention is not None]
+        self.model, self.dtype, self.depth = model, dtype, len(layers)
+        self.device = next(model.parameters()).device
+        self.own, self.cross = _heads(layers[0].self_attention), _heads(crossed[0])
+        self._encoder = _Stack(model.encoder, dtype) if _is_plain(model) else None
+        self._decoder = _Stack(model.decoder, dtype)
+        self._source, self._target = (
+            _embedding(part.weight, part.scale, dtype) for part in (model.source_embedding, model.target_embedding)
+        )
+        self._source_norm, self._target_norm = (
+            None if norm is None else _Norm(norm, dtype) for norm in (model.source_norm, model.target_norm)
+        )
+        self._memory = _linear([part for one in crossed for part in (one.key, one.value)], dtype)
+        self.vocabulary = len(model.output_projection.weight)
+        self._output = _padded(*_weights([model.output_projection], dtype))
+
+    def tables(self, source: int, target: int) -> tuple[Tensor, Tensor]:
+        """What is added to embeddings at each position of so long a source and target, [length, D]."""
+        model = self.model
+        return (
+            self._table(model.source_positions, source, self._source),
+            self._table(model.target_positions, target, self._target),
+        )
+
+    def _table(self, encoding: PositionEncoding, length: int, embedding: Tensor) -> Tensor:
+        positions = torch.arange(length, device=self.device)
+        if isinstance(encoding, Learned):  # lengths are rounded up: no sentence gets beyond its last one
+            positions = positions.clamp_max(_learned(encoding) - 1)
+        nothing = torch.zeros(1, length, embedding.shape[1], device=self.device)
+        return encoding.embed(nothing, positions, int(positions[-1]) + 1)[0].to(self.dtype)
+
+    def encode(self, tokens: Tensor, packing: Packing, table: Tensor) -> Tensor:
+        """Sources [T] -> keys and values of all layers of the decoder, [T, 2 * layers, G, K]."""
+        if self._encoder is None:
+            positions = self.model.source_positions
+            if isinstance(positions, Learned):
+                packing = packing._replace(longest=min(packing.longest, _learned(positions)))
+            with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
+                memory = self.model.encode(tokens[None], packing=packing).memory[0].to(self.dtype)
+        else:
+            heads = self._encoder.heads
+
+            def attend(_: int, qkv: Tensor) -> Tensor:
+                qkv = qkv.view(-1, 3, heads.heads, heads.width)
+                return packed_self_attention(
+                    qkv, packing.starts, causal=False, scale=heads.scale, longest=packing.longest
+                ).flatten(1)
+
+            x = F.embedding(tokens, self._source) + F.embedding(packing.places, table)
+            memory = self._encoder(x if self._source_norm is None else self._source_norm(x), attend)
+        return self._memory(memory).view(len(tokens), -1, self.cross.key_heads, self.cross.width)
+
+    def step(self, tokens: Tensor, places: Tensor, table: Tensor, caches: Caches, stems: Tensor | None) -> Tensor:
+        """Tokens [R] at their places [R] -> logits [R, V]."""
+
+        def attend(layer: int, qkv: Tensor) -> Tensor:
+            return attend_past(qkv, *caches.past[layer], stems, places, self.own)
+
+        def ask(layer: int, query: Tensor) -> Tensor:
+            keys, values = caches.memory[:, :, 2 * layer], caches.memory[:, :, 2 * layer + 1]
+            return attend_memory(query, keys, values, caches.lengths, self.cross)
+
+        x = F.embedding(tokens, self._target) + F.embedding(places, table)
+        x = self._decoder(x if self._target_norm is None else self._target_norm(x), attend, ask)
+        return F.linear(x, *self._output)[:, : self.vocabulary]
+
+
+class Caches:
+    """Keys and values of N slots."""
+
+    def __init__(self, model: GpuModel, slots: int, width: int, source: int, length: int) -> None:
+        def zeros(*shape: int) -> Tensor:
+            return torch.zeros(shape, dtype=model.dtype, device=model.device)
+
+        own, cross = model.own, model.cross
+        past = slots * width, length + 1, own.key_heads, own.width
+        self.past = [(zeros(*past), zeros(*past)) for _ in range(model.depth)]
+        self.source = source
+        self.rows = zeros(slots * source + 1, 2 * model.depth, cross.key_heads, cross.width)
+        """Of all layers, a row a token of a source; then one for tokens of none."""
+        self.memory = self.rows[:-1].view(slots, source, *self.rows.shape[1:])
+        self.lengths = torch.ones(slots, dtype=torch.int32, device=model.device)
+
+
+def _is_plain(model: EncoderDecoder) -> bool:
+    """Whether the encoder is of the kind that `_Stack` knows; others encode themselves."""
+    stack = model.encoder
+    if not isinstance(stack, Stack) or isinstance(model.source_positions, Rotary):
+        return False
+    return all(
+        isinstance(layer, Layer)
+        and layer.self_attention.heads == layer.self_attention.key_value_heads
+        and all(is_product(part) for part in layer.modules() if hasattr(part, "weight") and part.weight.ndim == 2)
+        for layer in stack.layers
+    )
+
+
+class _Stack:
+    """The layers of an encoder or a decoder; how they attend is for the caller to say."""
+
+    def __init__(self, stack: nn.Module, dtype: torch.dtype) -> None:
+        assert isinstance(stack, Stack)
+        layers: list[Layer] = stack.in_order
+        self.heads = _heads(layers[0].self_attention)
+        self._layers = [_Layer(layer, dtype) for layer in layers]
+        around = [
+            norm
+            for layer in layers
+            for norm in (layer.self_norm, layer.cross_norm, layer.feed_forward_norm)
+            if norm is not None
+        ]
+        self._norms = [_Norm(each.norm, dtype) for each in around]
+        self._after = isinstance(around[0], PostNorm)
+        self._final = None if stack.final_norm is None else _Norm(stack.final_norm, dtype)
+
+    def __call__(self, x: Tensor, attend: Attend, ask: Attend | None = None) -> Tensor:
+        """[R, D] -> [R, D]. A sum and the norm that follows are one pass: after a pre-norm sublayer, the next one's."""
+        parts = [part for index, layer in enumerate(self._layers) for part in layer.parts(index, attend, ask)]
+        if self._after:
+            for part, norm in zip(parts, self._norms, strict=True):
+                _, x = norm.of_sum(x, part(x))
+            return x if self._final is None else self._final(x)
+        y = self._norms[0](x)
+        for part, norm in zip(parts[:-1], self._norms[1:], strict=True):
+            x, y = norm.of_sum(x, part(y))
+        last = parts[-1](y)
+        return x + last if self._final is None else self._final.of_sum(x, last)[1]
+
+
+class _Layer:
+    def __init__(self, layer: Layer, dtype: torch.dtype) -> None:
+        own, cross = layer.self_attention, layer.cross_attention
+        self._projections, self._output = _linear([own.query, own.key, own.value], dtype), _linear([own.output], dtype)
+        self._asking = None if cross is None else (_linear([cross.query], dtype), _linear([cross.output], dtype))
+        self._feed_forward = _feed_forward(layer.feed_forward, dtype)
+
+    def parts(self, index: int, attend: Attend, ask: Attend | None) -> list[Callable[[Tensor], Tensor]]:
+        """Its sublayers."""
+        parts = [lambda x: self._output(attend(index, self._projections(x)))]
+        if self._asking is not None and ask is not None:
+            query, output = self._asking
+            parts.append(lambda x: output(ask(index, query(x))))
+        return [*parts, self._feed_forward]
+
+
+class _Norm:
+    def __init__(self, norm: nn.Module, dtype: torch.dtype) -> None:
+        assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
+        self._centred = isinstance(norm, nn.LayerNorm)
+        self._gain, self._epsilon = norm.weight.detach().to(dtype), norm.eps or 0.0
+        self._offset = (
+            norm.bias.detach().to(dtype) if isinstance(norm, nn.LayerNorm) and norm.bias is not None else None
+        )
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return residual_norm_reference(x, None, self._gain, self._offset, self._epsilon, 0.0, self._centred)
+
+    def of_sum(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return sum_and_norm(x, y, self._gain, self._offset, self._epsilon, self._centred)
+
+
+def _learned(positions: Learned) -> int:
+    return len(positions.weight) - positions.offset
+
+
+def _heads(attention: MultiHeadAttention) -> Heads:
+    return Heads(attention.heads, attention.key_value_heads, attention.head_width, attention.score_scale)
+
+
+def _embedding(weight: Tensor, scale: float, dtype: torch.dtype) -> Tensor:
+    return (weight.detach() * scale).to(dtype)
+
+
+def _linear(modules: Sequence[nn.Module], dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
+    weight, bias = _weights(modules, dtype)
+    return lambda x: F.linear(x, weight, bias)
+
+
+def _weights(modules: Sequence[nn.Module], dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    weight, bias = joint_weights(modules)
+    return weight.to(dtype), None if bias is None else bias.to(dtype)
+
+
+def _padded(weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """With rows of zeros up to a multiple that the library has fast products for."""
+    missing = -len(weight) % ALIGNED
+    return F.pad(weight, (0, 0, 0, missing)), None if bias is None else F.pad(bias, (0, missing))
+
+
+def _feed_forward(inner: FeedForward | GatedFeedForward, dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
+    contract, activation = _linear([inner.contract], dtype), inner.activation
+    if isinstance(inner, GatedFeedForward):
+        expand = _linear([inner.gate, inner.expand], dtype)
+
+        def gated(x: Tensor) -> Tensor:
+            gate, value = expand(x).chunk(2, -1)
+            return contract(activation(gate) * value)
+
+        return gated
+    weight, bias = _weights([inner.expand], dtype)
+    if activation is F.relu and bias is not None:  # the product itself can end in it
+        return lambda x: contract(torch._addmm_activation(bias, x, weight.t()))
+    return lambda x: contract(activation(F.linear(x, weight, bias)))
