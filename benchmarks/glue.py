@@ -238,14 +238,14 @@ def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
     from headwise.config import to_tables
     from headwise.models.folder import CHECKPOINTS, WEIGHTS
     from headwise.storage import read_json
-    from headwise.train.run import RECIPE, SCORES, train
+    from headwise.train.run import SCORES, stored_recipe, train
     from headwise.train.start import recipe_from
 
     if crowded:
         torch.set_num_threads(1)
     recipe = recipe_from(run.tables)
     result = run.folder / "glue.json"
-    if result.exists() and read_json(run.folder / RECIPE) == to_tables(recipe):
+    if result.exists() and stored_recipe(run.folder) == json.loads(json.dumps(to_tables(recipe))):
         row: Row = read_json(result)
         return row
     run.folder.mkdir(parents=True, exist_ok=True)

@@ -21,9 +21,8 @@ from headwise.config import ModelConfig, Recipe, from_tables
 from headwise.data.files import numbered_lines
 from headwise.models.folder import load
 from headwise.models.weights import parameter_count, weights_of
-from headwise.storage import read_json
 from headwise.train.report import read_log
-from headwise.train.run import RECIPE, SCORES
+from headwise.train.run import SCORES, stored_recipe
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 MODELS = ("transformer", "lstm")
@@ -70,7 +69,7 @@ def train(model: str, text: Path, out: Path, settings: list[str]) -> None:
 
 
 def measured(run: Path) -> Row:
-    recipe = from_tables(Recipe, read_json(run / RECIPE))
+    recipe = from_tables(Recipe, stored_recipe(run))
     model = load(run).model
     scores = json.loads((run / SCORES).read_text(encoding="utf-8"))["test set"]
     records = read_log(run)

@@ -3,7 +3,7 @@
     python benchmarks/translate_cpu.py                                  # batches of 1 and 16, greedy and beam 4
     python benchmarks/translate_cpu.py --systems int8 ctranslate2-int8 --batch 16 --beam 4 --repeats 10
     python benchmarks/translate_cpu.py --model opus-mt-en-fr --source test.en.xz --reference test.fr.xz --lines 400
-    python benchmarks/translate_cpu.py --memory                         # of a process for each system
+    python benchmarks/translate_cpu.py --memory                         # and the start, of a process for each system
     python benchmarks/translate_cpu.py --growth --plot docs/images/translate_cpu.png
 
 A random Transformer base, 64 sentences of 25 tokens, translations of 25. Of the repeats the fastest counts; for batches
@@ -12,10 +12,13 @@ of one the median and the 95th percentile of a sentence too. CPU seconds, beside
 
 import argparse
 import itertools
+import json
 import math
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -26,7 +29,13 @@ from translate_common import Run, opened, ours, random_sources, transformers
 from headwise.data.files import numbered_lines
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.evaluate import compare
+from headwise.models.convert.published import export_published
+from headwise.models.export.ctranslate2 import write_translator
+from headwise.models.export.pieces import vocabularies
+from headwise.models.folder import convert, save_model
+from headwise.models.foreign import write_folder
 from headwise.models.loaded import LoadedModel
+from headwise.models.weights import weights_of
 
 DEVICE = torch.device("cpu")
 SYSTEMS = ("int8", "float32", "ctranslate2-int8", "ctranslate2", "transformers")
@@ -97,30 +106,63 @@ def whole_file(args: argparse.Namespace) -> list[Row]:
 
 
 def memory(args: argparse.Namespace) -> list[Row]:
-    """Of a process for each system: after its imports, with the model, and after a batch of 16 with beam 4."""
+    """Of a process for each system, with the model in its own format: resident megabytes at their peak, and seconds."""
+    loaded = opened(args.model, args.preset)
+    assert loaded.tokenizer is not None
+    count, length = max(args.batch), args.length
+    sources = random_sources(loaded, count, length)
+    pieces = vocabularies(loaded.tokenizer, loaded.description.rows)[0]
+    models = [Path(args.model) / name for name in ("source.spm", "target.spm")]
+    given = {
+        "threads": args.threads,
+        "sentencepiece": [str(path.resolve()) for path in models if path.is_file()],
+        "length": length,
+        "ids": sources,
+        "texts": [loaded.tokenizer.decode(ids[:-1]) for ids in sources],
+        "pieces": [[pieces[i] for i in ids[:-1]] for ids in sources],
+    }
     rows = []
-    for name in args.systems:
-        command = [sys.executable, __file__, "--systems", name, "--one-process", "--model", args.model]
-        command += ["--preset", args.preset, "--threads", str(args.threads)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        rows.append({"system": name, **dict(line.split("\t") for line in done.stdout.splitlines() if "\t" in line)})
+    with tempfile.TemporaryDirectory() as name:
+        for system in args.systems:
+            folder = write_model(loaded, system, Path(name) / system)
+            described = Path(name) / f"{system}.json"
+            described.write_text(json.dumps({**given, "system": system, "folder": str(folder)}), encoding="utf-8")
+            row: Row = {"system": system, "batch": count, "beam": 4}
+            for _ in range(args.repeats):
+                command = [sys.executable, str(Path(__file__).with_name("translate_memory.py")), str(described)]
+                done = subprocess.run(
+                    [*command, str(time.time())],
+                    env=os.environ | {"OMP_NUM_THREADS": str(args.threads)},
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    check=True,
+                )
+                told = {each["after"]: each for each in map(json.loads, done.stdout.splitlines())}
+                for after, what in (("one sentence", "1 sentence MB"), ("a batch", "batch MB")):
+                    row[what] = max(row.get(what, 0), told[after]["peak"])
+                first = told["one sentence"]["seconds"]
+                row["first translation s"] = min(row.get("first translation s", first), first)
+            rows.append(row)
     return rows
 
 
-def one_process(args: argparse.Namespace) -> None:
-    def tell(what: str) -> None:
-        kinds = dict.fromkeys(("Rss", "Private_Dirty"), 0)
-        for line in Path("/proc/self/smaps_rollup").read_text(encoding="utf-8").splitlines():
-            kind = line.split(":")[0]
-            if kind in kinds:
-                kinds[kind] = int(line.split()[1]) // 1024
-        print(f"{what}\t{kinds['Rss']}/{kinds['Private_Dirty']} MB")
-
-    tell("imports")
-    loaded, run = make(args.systems[0], args.model, args.preset)
-    tell("model")
-    run(random_sources(loaded, 16, 25), 4, 25)
-    tell("batch 16, beam 4")
+def write_model(loaded: LoadedModel, system: str, folder: Path) -> Path:
+    """The model as this system reads it."""
+    folder.mkdir()
+    if system.startswith("ctranslate2"):
+        write_translator(loaded, folder, "int8" if system.endswith("int8") else "float32")
+    elif system == "transformers":
+        described = loaded.description
+        weights = weights_of(loaded.model)
+        write_folder(
+            folder, *export_published(loaded.config, weights, described.rows, described.specials, "marian", ())
+        )
+    else:
+        save_model(folder / "float32", loaded)
+        if system == "int8":
+            convert(folder / "float32", folder / "int8", "headwise", precision="int8")
+        return folder / system
+    return folder
 
 
 def growth(args: argparse.Namespace) -> list[Row]:
@@ -193,19 +235,16 @@ def main() -> None:
     parser.add_argument("--reference", type=Path)
     parser.add_argument("--lines", type=int, default=0, help="of the file; 0: all")
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--one-process", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--plot", type=Path)
     add_output(parser)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    if args.one_process:
-        one_process(args)
-        return
     columns = ["system", "batch", "beam", "tokens/s", "median tokens/s", "tokens/CPU s", "median ms", "95 % ms"]
     rows: list[Row] = []
     if args.memory:
-        rows, columns = memory(args), ["system", "imports", "model", "batch 16, beam 4"]
+        rows = memory(args)
+        columns = ["system", "batch", "beam", "1 sentence MB", "batch MB", "first translation s"]
     elif args.growth:
         rows, columns = growth(args), ["threads at work", "system", "batch", "beam", "length", "tokens/s"]
     elif args.source:

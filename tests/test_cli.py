@@ -14,7 +14,8 @@ from safetensors import safe_open
 
 import headwise
 from headwise.cli import main
-from headwise.decode.alignment import parse_pharaoh
+from headwise.decode.alignment import pharaoh
+from headwise.decode.engines import ENGINES
 from headwise.models.folder import save_model
 from headwise.presets import PRESETS, resolve
 from headwise.text import load_tokenizer
@@ -237,10 +238,10 @@ def test_columns(model: Path, capsys: Capture) -> None:
     for (number, score, text, alignment), (line, candidate) in zip(rows, expected, strict=True):
         assert (int(number), text) == (line, candidate.text)
         assert float(score) == pytest.approx(candidate.score, abs=1e-3)
-        assert parse_pharaoh(alignment) == candidate.alignment
+        assert alignment == pharaoh(candidate.alignment)
     assert [line.split("\t")[1] for line in ok(capsys, *start, "--scores").splitlines()] == [r.text for r in results]
     aligned = [line.split("\t")[1] for line in ok(capsys, *start, "--alignments").splitlines()]
-    assert [parse_pharaoh(each) for each in aligned] == [result.alignment for result in results]
+    assert aligned == [pharaoh(result.alignment) for result in results]
 
 
 def test_json(model: Path, capsys: Capture) -> None:
@@ -462,6 +463,10 @@ def test_info(model: Path, run: Path, capsys: Capture) -> None:
     text = ok(capsys, "info")
     assert headwise.__version__ in text
     assert ", ".join(PRESETS) in text
+    engines = json.loads(ok(capsys, "info", "--json"))["engines"]
+    assert tuple(engines) == ENGINES
+    for name, found in engines.items():
+        assert re.search(rf"^  {name} +{re.escape(found)}$", text, re.MULTILINE), text
     facts = json.loads(ok(capsys, "info", model, "--json"))
     assert facts["directions"] == "en-de"
     assert facts["layers"] == "1+2"

@@ -3,16 +3,23 @@
 import json
 import lzma
 import os
+import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
 
 from headwise.cli import main
+from headwise.data.synthetic import note_path
+from headwise.decode import bulk
 from headwise.decode.partial import state_path
 from headwise.models.folder import save_model
+from headwise.train.report import read_log
+from headwise.train.run import alone as alone_in
 from tests.commands import SAVING_OFTEN, Capture, lines_file, ok, wrong
 from tests.taught import PAIRS, SOURCES, TARGETS, taught
 
@@ -121,6 +128,73 @@ def test_a_killed_back_translation_goes_on(both: Path, tmp_path: Path, capsys: C
         process.wait()
     assert kills >= 2
     assert killed.read_bytes() == whole.read_bytes()
+
+
+@pytest.fixture
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a short file has many."""
+    monkeypatch.setattr(bulk, "CPU_GROUP_TOKENS", 60)
+    monkeypatch.setattr(bulk, "WINDOW_LINES", 25)
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_parts_of_a_back_translation(both: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Drawn at random, tagged and cleaned: the pairs of one process, to the byte."""
+    text = lines_file(tmp_path / "text", [*TARGETS, "", *TARGETS[:3], " ".join(TARGETS[:2])])
+    whole, out = tmp_path / "whole.tsv", tmp_path / "out.tsv"
+    ok(capsys, *back(both, text, whole, "--tag", "<BT>"))
+    for number in (3, 1):
+        assert main([str(each) for each in back(both, text, out, "--tag", "<BT>", "--shard", f"{number}/3")]) == 0
+        said = capsys.readouterr().err
+        assert f"part {number} of 3 is done; the last one to end writes {out}" in said
+        assert re.search(rf"part {number} of 3: \d+ of {len(TARGETS) + 5} lines", said)
+    assert not out.exists()
+    assert "begun in 3 parts, not 1" in wrong(capsys, *back(both, text, out, "--tag", "<BT>"))
+    assert main([str(each) for each in back(both, text, out, "--tag", "<BT>", "--shard", "2/3")]) == 0
+    assert "wrote" in capsys.readouterr().err
+    assert out.read_bytes() == whole.read_bytes()
+    assert note_path(out).read_bytes() == note_path(whole).read_bytes()
+    assert not list(tmp_path.glob("*partial*"))
+    assert main([str(each) for each in back(both, text, out, "--tag", "<BT>", "--shard", "1/3")]) == 0
+    assert "is complete already" in capsys.readouterr().err
+    assert "not K/N" in wrong(capsys, *back(both, text, out, "--shard", "4/3"))
+
+
+def test_a_kill_between_the_pairs_and_what_is_said_of_them(
+    both: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, whole, out = lines_file(tmp_path / "text", TARGETS), tmp_path / "whole.tsv", tmp_path / "out.tsv"
+    ok(capsys, *back(both, text, whole))
+    for dies in ("headwise.decode.back_translation.write_json", "headwise.decode.partial._remove_of"):
+        with monkeypatch.context() as patch:
+            patch.setattr(dies, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            assert main([str(each) for each in back(both, text, out)]) == 130
+        assert out.exists()
+        assert list(tmp_path.glob("out.tsv.partial*"))
+        ok(capsys, *back(both, text, out))
+        assert {path.name for path in tmp_path.glob("out*")} == {"out.tsv", "out.tsv.json"}
+        assert out.read_bytes() == whole.read_bytes()
+        assert note_path(out).read_bytes() == note_path(whole).read_bytes()
+        out.unlink()
+        note_path(out).unlink()
+
+
+def torchrun(arguments: list[object]) -> subprocess.CompletedProcess[bytes]:
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "headwise"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [*start, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, env=environment, check=False, timeout=240)
+
+
+def test_torchrun_back_translates(both: Path, tmp_path: Path, capsys: Capture) -> None:
+    text = lines_file(tmp_path / "text", TARGETS * 60)
+    whole, out = tmp_path / "whole.tsv", tmp_path / "out.tsv"
+    ok(capsys, *back(both, text, whole, "--device", "cpu"))
+    done = torchrun(back(both, text, out, "--device", "cpu"))
+    assert done.returncode == 0, done.stderr.decode()
+    assert out.read_bytes() == whole.read_bytes()
+    assert done.stderr.decode().count("wrote ") == 1
+    assert not list(tmp_path.glob("*partial*"))
 
 
 def test_back_translation_refuses(both: Path, teacher: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -233,6 +307,55 @@ def test_a_recipes_vocabulary_beside_the_teachers_tokenizer(teacher: Path, tmp_p
     assert "text.vocabulary of the recipe means nothing" in capsys.readouterr().err
 
 
+def translations_of(out: Path) -> list[bytes]:
+    return [path.read_bytes() for path in sorted((out / "distilled").glob("translations-*.tsv"))]
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_parts_of_a_distillation(teacher: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Two corpora, translated in parts; whichever ends last trains, and ends as one alone would."""
+    data = ["--pairs", noisy(tmp_path), "--text", lines_file(tmp_path / "more.en", [f"{each} !" for each in SOURCES])]
+    alone, out = tmp_path / "alone", tmp_path / "out"
+    assert main(student(teacher, alone, *data)) == 0
+    assert len(translations_of(alone)) == 2
+    capsys.readouterr()
+    for number in (2, 3):
+        assert main(student(teacher, out, *data, "--shard", f"{number}/3")) == 0
+        said = capsys.readouterr().err
+        assert f"part {number} of 3 is done; the last one to end trains the student" in said
+        assert re.search(rf"part {number} of 3: \d+ of \d+ sources", said)
+    assert translations_of(out) == []
+    assert main(student(teacher, out, *data, "--shard", "1/3")) == 0
+    assert "million parameters" in capsys.readouterr().out
+    assert translations_of(out) == translations_of(alone)
+    assert not list((out / "distilled").glob("*.partial*"))
+    assert load_file(out / "model.safetensors").keys() == load_file(alone / "model.safetensors").keys()
+    with alone_in(out):
+        assert main(student(teacher, out, *data, "--shard", "2/3")) == 0, "another part trains already"
+        assert "part 2 of 3 is done" in capsys.readouterr().err
+        assert main(student(teacher, out, *data)) == 2
+        assert "is being trained by another process" in capsys.readouterr().err
+
+
+def test_torchrun_distills(teacher: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Together they translate, and together they train."""
+    text = lines_file(tmp_path / "text.en", [f"{each} {number}" for number in range(30) for each in SOURCES])
+    alone, out = tmp_path / "alone", tmp_path / "out"
+    same = "model.dropout=0.0"  # which each process would draw for itself
+    assert main([*student(teacher, alone, "--text", text), same]) == 0
+    expected = capsys.readouterr().out.splitlines()
+    done = torchrun([*student(teacher, out, "--text", text), same])
+    assert done.returncode == 0, done.stderr.decode()
+    assert translations_of(out) == translations_of(alone)
+    assert b"2 processes" in done.stderr
+    shown = done.stdout.decode().splitlines()
+    assert [line.split("  ")[0] for line in shown] == [line.split("  ")[0] for line in expected], "one table"
+    assert (out / "distillation.json").exists()
+    losses = [[record["nll"] for record in read_log(folder) if record["kind"] == "train"] for folder in (alone, out)]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    assert len(losses[0]) == 2
+
+
 def test_references_beside_the_translations(teacher: Path, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out"
     assert main(student(teacher, out, "--pairs", noisy(tmp_path), "--keep-references")) == 0
@@ -296,12 +419,6 @@ def test_distillation_refuses(teacher: Path, arguments: list[str], says: str, tm
 def test_distillation_needs_a_folder_and_a_translator(teacher: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "give --out DIR" in wrong(capsys, "distill", teacher, "--pairs", "x.tsv")
     assert "no such model" in wrong(capsys, "distill", tmp_path / "x", "--pairs", "x.tsv", "--out", tmp_path / "out")
-
-
-def test_several_processes_are_refused(teacher: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert "in one process" in wrong(capsys, "distill", teacher, "--pairs", "x.tsv", "--out", "out")
-    assert "in one process" in wrong(capsys, "back-translate", teacher, "--text", "x.txt", "--out", "x.tsv")
 
 
 def test_a_folder_of_something_else_is_refused_before_anything_is_translated(

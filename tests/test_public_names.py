@@ -72,4 +72,9 @@ def test_the_door_is_light(code: str) -> None:
 
 def test_what_needs_torch_loads_it() -> None:
     """The counter-test: the check above sees what is loaded."""
-    assert "torch" in loaded_after("from headwise import Translator")
+    assert "torch" in loaded_after("from headwise import load")
+
+
+def test_a_translator_may_do_without_torch() -> None:
+    """That of an int8 folder does; see tests/decode/test_stored.py."""
+    assert "torch" not in loaded_after("from headwise import TranslateOptions, Translation, Translator")

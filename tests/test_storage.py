@@ -1,6 +1,7 @@
 """Files that are whole or not there."""
 
 import errno
+import itertools
 import json
 import os
 import resource
@@ -13,7 +14,7 @@ from safetensors.torch import save_file
 
 from headwise import storage
 from headwise.atomic import DiskFullError, disk_errors, remove_unfinished, write_json, write_text
-from headwise.errors import CheckpointError, DataError
+from headwise.errors import CheckpointError, DataError, StoppedError
 from headwise.seal import check_seal, seal
 from headwise.storage import (
     check_folder,
@@ -265,17 +266,30 @@ def test_a_run_waits_while_the_disk_is_full(monkeypatch: pytest.MonkeyPatch) -> 
     assert ["Waiting for room" in said[0], "room on the disk again" in said[1], len(said)] == [True, True, 2]
 
 
-@pytest.mark.parametrize(("patience", "asked"), [(0.02, False), (60.0, True)])
-def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch, patience: float, asked: bool) -> None:
+def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "LOOK_EVERY", 0.001)
-    monkeypatch.setattr(storage, "PATIENCE", patience)
+    monkeypatch.setattr(storage, "PATIENCE", 0.02)
 
     def write() -> None:
         with disk_errors(Path("somewhere")):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(DiskFullError, match=r"could not write somewhere: the disk is full.*Make room"):
-        write_when_there_is_room(write, lambda text: None, lambda: asked)
+        write_when_there_is_room(write, lambda text: None)
+
+
+@pytest.mark.parametrize("looks", [0, 3])
+def test_one_who_is_asked_to_stop_does_not_wait(monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+    """Asked before, or meanwhile."""
+    monkeypatch.setattr(storage, "LOOK_EVERY", 0.001)
+    asked = itertools.count()
+
+    def write() -> None:
+        with disk_errors(Path("somewhere")):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(StoppedError, match=r"while the disk was full.*the same command goes on"):
+        write_when_there_is_room(write, lambda text: None, lambda: next(asked) >= looks)
 
 
 def test_other_errors_are_not_waited_out() -> None:

@@ -1,12 +1,19 @@
 """Which processor to use, and in which precision."""
 
-import torch
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from headwise.errors import ConfigError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def best_device(name: str = "auto") -> torch.device:
     """The device of that name; `auto` is a GPU if there is one."""
+    import torch
+
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -23,6 +30,8 @@ def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
     `auto` is bfloat16 on a GPU that has it. On a CPU that has it, it is up to 1.8 times as fast too, but its
     library keeps memory for every shape of batch it has seen: there it must be asked for.
     """
+    import torch
+
     if precision == "auto":
         precision = "bfloat16" if device.type == "cuda" and torch.cuda.is_bf16_supported(False) else "float32"
     return torch.bfloat16 if precision == "bfloat16" else None

@@ -17,5 +17,12 @@ class CheckpointError(HeadwiseError):
     """A model folder or checkpoint that is incomplete, damaged or from another version."""
 
 
+class StoppedError(HeadwiseError):
+    """A person, or the system, asked to stop while there was no room to save: what was saved before is all there is."""
+
+    signal = 2
+    """The one that asked; whoever received it says which."""
+
+
 class TrainingError(HeadwiseError):
     """Training cannot go on: too many non-finite steps in a row."""

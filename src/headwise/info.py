@@ -7,6 +7,8 @@ from typing import Any
 import torch
 
 from headwise import __version__
+from headwise.decode.engines.availability import availability
+from headwise.decode.shortlist import find_shortlists
 from headwise.devices import best_device
 from headwise.errors import CheckpointError
 from headwise.metrics import shown
@@ -48,6 +50,11 @@ def describe_folder(folder: Path) -> dict[str, Any]:
         "parameters": parameter_count(loaded.model),
         "tokenizer": _tokenizer(loaded.tokenizer),
     }
+    lists = find_shortlists(folder, loaded.tokenizer) if loaded.tokenizer else None
+    if lists is not None:
+        facts["shortlist"] = ", ".join(
+            f"{s or '?'}-{t or '?'}: from {table.pairs:,} pairs" for (s, t), table in lists.tables.items()
+        )
     finished = checkpoints(folder)
     if finished:
         progress = read_progress(finished[-1])
@@ -92,4 +99,5 @@ def describe_installation() -> dict[str, Any]:
         "device": f"{device.type} ({name})",
         "threads": torch.get_num_threads(),
         "presets": ", ".join(PRESETS),
+        "engines": availability(),
     }

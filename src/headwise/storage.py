@@ -1,8 +1,10 @@
 """Tensors and folders on disk that are refused, with a reason, if they are not exactly what was written.
 
 Tensors are kept as safetensors with a digest of their content in the header; a folder appears under its name only
-when it is complete. Nothing here is ever pickled or executed.
+when it is complete. Nothing here is ever pickled or executed. PyTorch is loaded where there are tensors.
 """
+
+from __future__ import annotations
 
 import contextlib
 import errno
@@ -10,17 +12,17 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
 
 from headwise.atomic import FULL, DiskFullError, disk_errors, replacing, sync, write_json
-from headwise.errors import CheckpointError
+from headwise.errors import CheckpointError, StoppedError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FORMAT = 1
 """Raised when older versions can no longer read what is written; newer folders are refused by name."""
@@ -69,11 +71,13 @@ def read_table(path: Path) -> dict[str, Any]:
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write named tensors, with their digest, atomically."""
     content = {name: tensor.detach().cpu().contiguous() for name, tensor in sorted(tensors.items())}
-    write_safetensors(path, content, {"format": str(FORMAT), "digest": _digest(content)})
+    write_safetensors(path, content, {"format": str(FORMAT), "digest": tensors_digest(content)})
 
 
 def write_safetensors(path: Path, content: dict[str, Tensor], header: dict[str, str]) -> None:
     """A safetensors file of these tensors, atomically; none may share memory with another."""
+    from safetensors.torch import save_file
+
     with replacing(path) as temporary:
         try:
             save_file(content, temporary, metadata=header)
@@ -86,22 +90,33 @@ def write_safetensors(path: Path, content: dict[str, Tensor], header: dict[str, 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
     """Read what `save_tensors` wrote; a file that is not exactly that is an error."""
+    with opened(path, "pt") as (file, digest):
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if digest != tensors_digest(tensors):
+        raise altered(path)
+    return tensors
+
+
+@contextlib.contextmanager
+def opened(path: Path, framework: str) -> Iterator[tuple[Any, str | None]]:
+    """A file that `save_tensors` wrote, and the digest that its content has to have."""
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework=framework) as file:
             metadata = file.metadata() or {}
             if int(metadata.get("format", 0)) > FORMAT:
                 raise NewerFormatError(
                     f"{path}: written by a newer Headwise (format {metadata['format']}, this one reads up to "
                     f"{FORMAT}): upgrade to load it"
                 )
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            yield file, metadata.get("digest")
     except FileNotFoundError:
         raise CheckpointError(f"{path}: missing") from None
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path}: truncated or damaged ({error})") from None
-    if metadata.get("digest") != _digest(tensors):
-        raise CheckpointError(f"{path}: damaged or altered: its content does not match its digest")
-    return tensors
+
+
+def altered(path: Path) -> CheckpointError:
+    return CheckpointError(f"{path}: damaged or altered: its content does not match its digest")
 
 
 @contextlib.contextmanager
@@ -177,7 +192,12 @@ def write_when_there_is_room(
         except DiskFullError as error:
             now = time.monotonic()
             first, until = not until, until or now + PATIENCE
-            if now >= until or stop():
+            if stop():
+                raise StoppedError(
+                    "stopped while the disk was full; what was saved before is kept, and the same command goes on "
+                    "from there"
+                ) from error
+            if now >= until:
                 raise
             if first:
                 say(f"{error}. Waiting for room, {PATIENCE:,.0f} seconds at most")
@@ -206,11 +226,22 @@ def _file_digest(path: Path) -> str:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
+def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
     """Of names, types, shapes and bytes."""
+    import torch
+
+    def bytes_of(tensor: Tensor) -> Any:
+        return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+
+    described = ((name, str(tensor.dtype), tuple(tensor.shape)) for name, tensor in sorted(tensors.items()))
+    return content_digest((*each, [bytes_of(tensors[each[0]])]) for each in described)
+
+
+def content_digest(tensors: Iterable[tuple[str, str, tuple[int, ...], Iterable[Any]]]) -> str:
+    """Of names in their order, types as PyTorch calls them, shapes, and bytes in pieces."""
     digest = hashlib.blake2b(digest_size=16)
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        content: Any = tensor.reshape(-1).view(torch.uint8).numpy()
-        digest.update(content)
+    for name, dtype, shape, content in tensors:
+        digest.update(f"{name} {dtype} {shape};".encode())
+        for piece in content:
+            digest.update(piece)
     return digest.hexdigest()

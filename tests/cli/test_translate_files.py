@@ -77,7 +77,7 @@ def test_every_format_is_exact_after_stops(
 ) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
     ok(capsys, *command(model, source, whole, *options))
-    assert remains(whole) == {"whole"}
+    assert remains(whole) == {"whole", "whole.made.json"}
     for looks in (3, 5, 4):
         with monkeypatch.context() as patch:
             stop_after(patch, looks)
@@ -89,7 +89,7 @@ def test_every_format_is_exact_after_stops(
     assert main([str(each) for each in command(model, source, out, *options)]) == 0
     assert f"{lines} of {len(LINES)} lines are done already" in capsys.readouterr().err
     assert out.read_bytes() == whole.read_bytes()
-    assert remains(out) == {"out"}
+    assert remains(out) == {"out", "out.made.json"}
 
 
 def test_the_same_lines_as_through_a_pipe(model: Path, source: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -144,6 +144,32 @@ def test_what_has_changed_is_refused(
     assert {name: each for name, each in contents(tmp_path).items() if not name.startswith("other")} == before
     # The same text, written anew, is the same; so is what the command would have taken by itself.
     ok(capsys, *command(model, source, out, "--engine", "float32", "--from", "en", "--to", "de", "--seed", 7))
+
+
+def test_the_same_command_again_has_nothing_to_do(
+    model: Path, source: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    ok(capsys, *command(model, source, out))
+    before = contents(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(bulk, "translate_lines", lambda *_, **__: pytest.fail("translated again"))
+        for shard in ([], ["--shard", "2/3"]):
+            assert main([str(each) for each in command(model, source, out, *shard)]) == 0
+            assert "is complete already: same input, model and options" in capsys.readouterr().err
+        assert contents(tmp_path) == before
+        with pytest.raises(pytest.fail.Exception, match="translated again"):
+            main([str(each) for each in command(model, source, out, "--beam", 1)])
+        assert f"{out} is there already; the new one takes its place" in capsys.readouterr().err
+        assert out.read_bytes() == before["out"]
+    ok(capsys, *command(model, source, out, "--beam", 1, "--scores"))
+    assert out.read_bytes() != before["out"]
+    assert main([str(each) for each in command(model, source, out)]) == 0
+    assert "complete already" not in capsys.readouterr().err
+    assert contents(tmp_path) == before
+    out.unlink()
+    ok(capsys, *command(model, source, out))
+    assert contents(tmp_path) == before
 
 
 def test_input_that_changes_meanwhile(
@@ -239,9 +265,28 @@ def test_parts_of_the_work(name: str, model: Path, source: Path, tmp_path: Path,
     assert "begun in 3 parts, not 2" in wrong(capsys, *command(model, source, out, *options, "--shard", "2/2"))
     ok(capsys, *command(model, source, out, *options, "--shard", "2/3"))
     assert out.read_bytes() == whole.read_bytes()
-    assert remains(out) == {"out", "out.partial-made.json"}
+    assert remains(out) == {"out", "out.made.json"}
     assert main([str(each) for each in command(model, source, out, *options, "--shard", "2/3")]) == 0
     assert "is complete already" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_the_progress_of_a_part_is_its_own(
+    model: Path, source: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwise.cli.options.Countdown.EVERY", 0.0)
+    totals = []
+    for number in (2, 1):
+        assert main([str(each) for each in command(model, source, tmp_path / "out", "--shard", f"{number}/2")]) == 0
+        said = capsys.readouterr().err
+        [(total, everything)] = re.findall(rf"part {number} of 2: (\d+) of (\d+) lines", said)
+        shown = re.findall(r"^(\d+)/(\d+) lines ", said, re.MULTILINE)
+        assert {of for _, of in shown} == {total}
+        assert shown[-1] == (total, total), "it ends at its end"
+        assert everything == str(len(LINES))
+        totals.append(int(total))
+    assert sum(totals) == len(LINES)
+    assert min(totals) > 0
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/2/3", "/2", "-1/2"])
@@ -276,7 +321,7 @@ def test_torchrun(model: Path, tmp_path: Path, capsys: Capture) -> None:
     )
     assert done.returncode == 0, done.stderr.decode()
     assert out.read_bytes() == whole.read_bytes()
-    assert remains(out) == {"out", "out.partial-made.json"}
+    assert remains(out) == {"out", "out.made.json"}
 
 
 # --- signals and kills ---------------------------------------------------------------------------------
@@ -345,7 +390,7 @@ def test_kill_9(long: tuple[Path, bytes], model: Path, tmp_path: Path) -> None:
         process.communicate()
     assert kills >= 2
     assert out.read_bytes() == expected
-    assert remains(out) == {"out"}
+    assert remains(out) == {"out", "out.made.json"}
 
 
 def test_a_killed_part_goes_on(long: tuple[Path, bytes], model: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -52,7 +52,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def made_in(out: Path, **how: Any) -> bytes:
     assert work(out, **how)
     assert partial.finish(out)
-    assert [path.name for path in out.parent.iterdir()] == [out.name]
+    assert {path.name for path in out.parent.iterdir()} == {out.name, f"{out.name}.made.json"}
     return out.read_bytes()
 
 
@@ -152,12 +152,12 @@ def test_a_kill_while_it_is_finished(
         with pytest.raises(KilledError):
             partial.finish(out, share=share)
     for each in share.all():
-        if not partial.is_made(out, MADE, each):
+        if not partial.is_made(out, MADE):
             assert work(out, share=each)
             partial.finish(out, share=each)
     assert out.read_bytes() == expected
     left = {path.name for path in tmp_path.glob("out*")}
-    assert left == {"out.tsv"} | ({"out.tsv.partial-made.json"} if share.count > 1 else set())
+    assert left == {"out.tsv", "out.tsv.made.json"}
 
 
 @pytest.mark.parametrize("torn", [b"half a li", b'{"first":0}\nrow\n', b"\0" * 50])
@@ -223,19 +223,65 @@ def test_the_number_of_processes_changes_nothing(expected: bytes, tmp_path: Path
     assert partial.progress_of(out, shares[0]).lines == len(LINES)
     assert partial.finish(out, share=shares[-1])
     assert out.read_bytes() == expected
-    for share in shares:
-        assert partial.is_made(out, MADE, share), "one that starts late has nothing to do"
-    assert not partial.is_made(out, {**MADE, "beam": 2}, shares[0])
-    assert not partial.is_made(out, MADE, shares[0]), "and something else was begun since"
+    for _ in shares:
+        assert partial.is_made(out, MADE), "one that starts late has nothing to do"
+    assert not partial.is_made(out, {**MADE, "beam": 2})
+    assert not partial.is_made(out, MADE), "and something else was begun since"
 
 
-def test_a_finished_file_that_was_changed_is_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_finished_file_that_was_changed_is_made_again(tmp_path: Path, count: int) -> None:
     out = tmp_path / "out.tsv"
-    for share in Share(0, 2).all():
+    for share in Share(0, count).all():
         assert work(out, share=share)
     assert partial.finish(out, share=share)
+    assert partial.is_made(out, MADE)
     out.write_text("mine")
-    assert not partial.is_made(out, MADE, share)
+    assert not partial.is_made(out, MADE)
+    assert work(out, share=share), "nothing of the old work is in its way"
+
+
+def test_a_record_that_is_damaged_says_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out.tsv"
+    made_in(out)
+    partial.made_path(out).write_text(partial.made_path(out).read_text().replace('"beam": 1', '"beam": 4'))
+    assert not partial.is_made(out, {**MADE, "beam": 4})
+
+
+def test_work_that_was_begun_anew_is_not_taken_for_what_is_left_of_the_old(tmp_path: Path) -> None:
+    """The file is gone, its record is not, and several processes start at the same moment."""
+    out = tmp_path / "out.tsv"
+    made_in(out)
+    record = partial.made_path(out).read_bytes()
+    out.unlink()
+    assert not partial.is_made(out, MADE)
+    stopped(out, 1, share=Share(0, 2))
+    partial.made_path(out).write_bytes(record)  # as another process has read it a moment before
+    assert not partial.is_made(out, MADE)
+    assert partial.partial_path(out, Share(0, 2)).exists()
+
+
+def test_processes_that_work_together_tell_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "LOOK_EVERY", 0.0)
+    out, told = tmp_path / "out.tsv", dict[int, list[Done]]()
+    for number in (1, 0):
+        assert work(out, share=Share(number, 2, together=True), progress=told.setdefault(number, []).append)
+    assert not told[1], "the first talks"
+    assert 0 < told[0][0].lines < told[0][-1].lines <= len(LINES)
+    assert partial.progress_of(out, Share(0, 2)).lines == len(LINES)
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_the_size_of_a_share(tmp_path: Path, count: int) -> None:
+    out, found = tmp_path / "out.tsv", list[tuple[int, int]]()
+    for share in Share(0, count).all():
+        seen = list[Done]()
+        assert work(out, share=share, progress=seen.append)
+        # By the plan that it was begun with.
+        found.append(bulk.size_of(LINES, out, share, MADE, SAMPLED, translator().on_gpu))
+        assert found[-1] == (seen[-1].lines, seen[-1].source_bytes)
+    assert sum(lines for lines, _ in found) == len(LINES)
+    assert sum(size for _, size in found) == sum(len(line.encode()) for line in LINES)
 
 
 def test_shares_of_different_work_are_refused(expected: bytes, tmp_path: Path) -> None:

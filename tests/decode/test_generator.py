@@ -10,8 +10,8 @@ from headwise.config import ModelConfig
 from headwise.decode.generator import GenerateOptions, Generator
 from headwise.decode.sampling import SamplingOptions
 from headwise.errors import ConfigError, DataError
-from headwise.models.convert.family import Ids
 from headwise.models.folder import LoadedModel
+from headwise.models.loaded import Ids
 from tests.kinds import GPT, LLAMA, LSTM_LM, language_model, remembering
 from tests.taught import SOURCES
 

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -19,13 +20,17 @@ from headwise.decode.engines.cpu import CpuDecoder
 from headwise.decode.engines.native import compile as build_step
 from headwise.decode.engines.native import library
 from headwise.decode.engines.native.compile import CannotCompileError, compile_library, compiler, digest
-from headwise.decode.engines.native.decoder import NativeDecoder, State, fits, supported, why_not
+from headwise.decode.engines.native.decoder import NativeDecoder, State
+from headwise.decode.engines.native.description import UnknownWeightsError, fits
+from headwise.decode.engines.native.library import supported, why_not
+from headwise.decode.engines.native.model import NativeModel
 from headwise.decode.search import SearchOptions, beam_search
 from headwise.decode.stepper import DecoderStepper
 from headwise.decode.translator import Translator
 from headwise.errors import HeadwiseError
 from headwise.models.build import build
 from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.models.weights import weights_of
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.cache import KeyValues
 from headwise.nn.int8 import to_int8
@@ -68,17 +73,32 @@ SHAPES: dict[str, dict[str, object]] = {
 }
 
 
-def model_of(vocabulary: int = VOCABULARY, **changes: object) -> EncoderDecoder:
-    """A small model in float32, none of whose biases is zero."""
+def model_of(vocabulary: int = VOCABULARY, **changes: object) -> Any:
+    """A small model in float32 with its config, none of whose biases is zero."""
     shape = {"width": 64, "heads": 4, "hidden": 96, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
     torch.manual_seed(1)
-    model = build(ModelConfig(**{**shape, **changes}), vocabulary, PAD).eval()  # type: ignore[arg-type]
+    config = ModelConfig(**{**shape, **changes})  # type: ignore[arg-type]
+    model: Any = build(config, vocabulary, PAD).eval()
+    model.config = config
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:
                 parameter.add_(0.1 * torch.randn_like(parameter))
     assert isinstance(model, EncoderDecoder)
     return model
+
+
+def native_model(model: Any, threads: int | None = None, **changes: Any) -> NativeModel:
+    """In the engine, rounded if it is not yet."""
+    if all(parameter.dtype != torch.int8 for parameter in model.parameters()):
+        model = to_int8(copy.deepcopy(model))
+    weights = {name: tensor.detach().numpy() for name, tensor in weights_of(model).items()}
+    weights.update(changes)
+    return NativeModel(model.config, weights, model.output_projection.weight.shape[0], PAD, threads)
+
+
+def native_decoder(model: Any, threads: int | None = None) -> NativeDecoder:
+    return NativeDecoder(native_model(model, threads))
 
 
 @cache
@@ -141,9 +161,9 @@ def test_as_the_model_itself(name: str) -> None:
     """Where no input lies on the border between two whole numbers, all is equal; one that does makes others go
     another way, as far as int8 is from float32. Of small models many never do."""
     exact = model_of(**SHAPES[name])
-    assert fits(exact)
+    assert fits(exact.config)
     model = to_int8(copy.deepcopy(exact))
-    native = NativeDecoder(model, threads=2)  # type: ignore[arg-type]
+    native = native_decoder(model, threads=2)
     steppers = [native, DecoderStepper(with_short_keys(model)), DecoderStepper(exact)]
     ours, wanted, unrounded = rehearse(steppers, sources(), 24)
     apart = torch.cat([(one - other).abs().amax(1) for one, other in zip(ours, wanted, strict=True)])
@@ -160,7 +180,7 @@ def test_short_keys_cost_nothing() -> None:
     """As near to the model in float32 as the same int8 weights are with all keys and values in float32."""
     exact = model_of()
     model = to_int8(copy.deepcopy(exact))
-    steppers = [NativeDecoder(model, threads=1), CpuDecoder(model), DecoderStepper(exact)]  # type: ignore[arg-type, list-item]
+    steppers = [native_decoder(model, threads=1), CpuDecoder(model), DecoderStepper(exact)]  # type: ignore[arg-type, list-item]
     ours, others, wanted = rehearse(steppers, sources(), 30)
     errors = [
         torch.cat([(one - right).flatten() for one, right in zip(each, wanted, strict=True)]).pow(2).mean().sqrt()
@@ -169,20 +189,12 @@ def test_short_keys_cost_nothing() -> None:
     assert errors[0] < 1.05 * errors[1]
 
 
-@torch.inference_mode()
-def test_float32_is_rounded_alike() -> None:
-    exact = model_of()
-    rounded = to_int8(copy.deepcopy(exact))
-    ours, wanted = rehearse([NativeDecoder(exact, 1), NativeDecoder(rounded, 1)], sources(), 8)  # type: ignore[arg-type]
-    assert all(torch.equal(one, other) for one, other in zip(ours, wanted, strict=True))
-
-
 @pytest.mark.parametrize("beam", [1, 4])
 @torch.inference_mode()
 def test_searches_find_the_same(beam: int) -> None:
     """Of a random model, whose tokens are nearly alike, nearly all; and with the same scores."""
     model = to_int8(model_of(output_scale=4.0))
-    native = NativeDecoder(model, 2)  # type: ignore[arg-type]
+    native = native_decoder(model, 2)
     oracle = DecoderStepper(with_short_keys(copy.deepcopy(model)))
     source = sources(40, 30)
     limits = torch.full((len(source),), 30)
@@ -201,14 +213,15 @@ def test_a_trained_model_translates_as_in_pytorch(beam: int) -> None:
     """All of it, with keys and values in float32 there: where a model knows what it says, no rounding changes it."""
     loaded = taught(shape=dataclasses.replace(SHAPE, heads=2))
     tokenizer, translator = loaded.tokenizer, Translator(loaded, "cpu", "plain")
-    model = to_int8(copy.deepcopy(loaded.model))
+    model: Any = to_int8(copy.deepcopy(loaded.model))
+    model.config = loaded.config
     source = translator._pad([translator.source_ids(text, "en", "de") for text in SOURCES])
     limits = torch.full((len(source),), 32)
     options = SearchOptions(tokenizer.sos, tokenizer.eos, beam=beam, length_penalty=1.0, exact=False)
     with torch.inference_mode():
         found = [
             beam_search(stepper, stepper.start(source), limits, options)  # type: ignore[type-var]
-            for stepper in (NativeDecoder(model, 2), CpuDecoder(model))  # type: ignore[arg-type]
+            for stepper in (native_decoder(model, 2), CpuDecoder(model))
         ]
     for one, other in zip(*found, strict=True):
         assert one[0].finished
@@ -219,7 +232,7 @@ def test_a_trained_model_translates_as_in_pytorch(beam: int) -> None:
 @pytest.mark.parametrize("beam", [1, 4])
 @torch.inference_mode()
 def test_a_batch_is_its_sentences_bit_for_bit(beam: int) -> None:
-    native = NativeDecoder(usual(), 2)
+    native = native_decoder(usual(), 2)
     source = sources(9, 40)
     options = SearchOptions(SOS, EOS, beam=beam, nbest=beam, length_penalty=1.0, exact=False)
     together = beam_search(native, native.start(source), torch.full((len(source),), 25), options)
@@ -232,14 +245,14 @@ def test_a_batch_is_its_sentences_bit_for_bit(beam: int) -> None:
 @torch.inference_mode()
 def test_threads_change_nothing() -> None:
     source = sources(7, 50)
-    found = rehearse([NativeDecoder(usual(), threads) for threads in (1, 2, 3)], source, 20)
+    found = rehearse([native_decoder(usual(), threads) for threads in (1, 2, 3)], source, 20)
     assert all(torch.equal(one, other) for one, other in zip(found[0], found[1], strict=True))
     assert all(torch.equal(one, other) for one, other in zip(found[0], found[2], strict=True))
 
 
 @torch.inference_mode()
 def test_padding_changes_nothing() -> None:
-    native = NativeDecoder(usual(), 1)
+    native = native_decoder(usual(), 1)
     source = sources()
     wider = torch.cat((source, torch.full((len(source), 30), PAD)), 1)
     found = [native.step(torch.full((len(source),), SOS), native.start(each))[0] for each in (source, wider)]
@@ -249,7 +262,7 @@ def test_padding_changes_nothing() -> None:
 @torch.inference_mode()
 def test_empty_sources_and_no_sources() -> None:
     """Of nothing comes something, in its own sentence alone; and of no sentences come no rows."""
-    native = NativeDecoder(usual(), 2)
+    native = native_decoder(usual(), 2)
     source = sources(3, 9)
     source[1] = PAD
     table, _ = native.step(torch.full((3,), SOS), native.start(source))
@@ -267,7 +280,7 @@ def test_very_long() -> None:
     model = to_int8(copy.deepcopy(exact))
     source = torch.randint(4, VOCABULARY, (2, 500))
     source[1, 333:] = PAD
-    steppers: list[Any] = [NativeDecoder(model, 2), DecoderStepper(with_short_keys(model)), DecoderStepper(exact)]  # type: ignore[arg-type]
+    steppers: list[Any] = [native_decoder(model, 2), DecoderStepper(with_short_keys(model)), DecoderStepper(exact)]
     states = [stepper.start(source) for stepper in steppers]
     squares = torch.zeros(2)
     for _ in range(500):
@@ -281,7 +294,7 @@ def test_very_long() -> None:
 @torch.inference_mode()
 def test_a_long_beam_keeps_what_it_stems_from() -> None:
     """Slots are used again: after 200 steps of a reordered beam each row must still be what its own tokens make."""
-    native = NativeDecoder(usual(), 2)
+    native = native_decoder(usual(), 2)
     source = sources(3, 12)
     state = native.select(native.start(source), torch.arange(3).repeat_interleave(4))
     tokens = torch.full((12, 1), SOS)
@@ -302,7 +315,7 @@ def test_a_long_beam_keeps_what_it_stems_from() -> None:
 @torch.inference_mode()
 def test_rows_in_any_order() -> None:
     """Hypotheses of different sentences need not stand together, nor be as many."""
-    native = NativeDecoder(usual(), 2)
+    native = native_decoder(usual(), 2)
     source = sources(4, 15)
     first = torch.tensor([5, 6, 7, 8])
     _, state = native.step(first, native.start(source))
@@ -319,7 +332,7 @@ def test_rows_in_any_order() -> None:
 def test_best_are_the_best_of_the_table(count: int) -> None:
     banned = (7, 0, 100, 3)
     for threads in (1, 2):
-        native = NativeDecoder(usual(), threads)
+        native = native_decoder(usual(), threads)
         tokens = torch.full((6,), SOS)
         table, _ = native.step(tokens, native.start(sources()))
         values, chosen, _ = native.best(tokens, native.start(sources()), count, banned)
@@ -337,7 +350,7 @@ def test_of_equals_the_first_of_the_vocabulary() -> None:
     model = model_of(tie="none", vocabulary=1500)
     model.output_projection.weight.data[:] = model.output_projection.weight.data[:7].repeat(215, 1)[:1500]
     for threads in (1, 2, 3):
-        native = NativeDecoder(model, threads)
+        native = native_decoder(model, threads)
         values, chosen, _ = native.best(torch.full((6,), SOS), native.start(sources()), 300)
         assert (values[:, :214] == values[:, :1]).all()
         assert (chosen[:, :214].diff() == 7).all()
@@ -346,7 +359,7 @@ def test_of_equals_the_first_of_the_vocabulary() -> None:
 
 @torch.inference_mode()
 def test_two_engines_at_once() -> None:
-    engines = [NativeDecoder(usual(), 2), NativeDecoder(to_int8(model_of(norm_order="pre")), 2)]  # type: ignore[arg-type]
+    engines = [native_decoder(usual(), 2), native_decoder(to_int8(model_of(norm_order="pre")), 2)]
     wanted = [rehearse([engine], sources(), 12)[0] for engine in engines]
     # In turns from one thread, and each from a thread of its own.
     mixed = rehearse(engines, sources(), 12)
@@ -374,7 +387,7 @@ def test_two_engines_at_once() -> None:
 
 @torch.inference_mode()
 def test_two_searches_at_once() -> None:
-    native = NativeDecoder(usual(), 2)
+    native = native_decoder(usual(), 2)
     [wanted] = rehearse([native], sources(), 12)
     found = rehearse([native, native], sources(), 12)
     for tables in found:
@@ -390,7 +403,7 @@ def test_nothing_is_left_behind() -> None:
     """Threads end with their engine, and a state may outlive it."""
     gc.collect()
     before = tasks()
-    native: NativeDecoder | None = NativeDecoder(usual(), 4)
+    native: NativeDecoder | None = native_decoder(usual(), 4)
     assert native is not None
     _, state = native.step(torch.full((6,), SOS), native.start(sources()))
     assert tasks() == before + 3
@@ -413,7 +426,7 @@ def step_in_a_child(native: NativeDecoder, state: State, answers: Any) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @torch.inference_mode()
 def test_a_forked_process_has_threads_of_its_own() -> None:
-    native = NativeDecoder(usual(), 2)
+    native = native_decoder(usual(), 2)
     state = native.start(sources())
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
@@ -428,7 +441,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 @torch.inference_mode()
 def test_what_is_wrong_is_said() -> None:
-    native = NativeDecoder(usual(), 1)
+    native = native_decoder(usual(), 1)
     state = native.start(sources())
     with pytest.raises(IndexError, match="vocabulary"):
         native.step(torch.full((6,), VOCABULARY), state)
@@ -444,13 +457,13 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.raises(ValueError, match="used already"):
         native.step(torch.full((6,), SOS), state)
     with pytest.raises(ValueError, match="thread"):
-        NativeDecoder(usual(), -1)
+        native_decoder(usual(), -1)
 
 
 @torch.inference_mode()
 def test_learned_positions_end() -> None:
     model = to_int8(model_of(positions="learned", max_positions=5))
-    native = NativeDecoder(model, 1)  # type: ignore[arg-type]
+    native = native_decoder(model, 1)
     with pytest.raises(ValueError, match="only 5 were learned"):
         native.start(torch.full((1, 6), 7))
     state = native.start(torch.full((1, 5), 7))
@@ -465,7 +478,7 @@ def test_a_broken_model_is_loud() -> None:
     """Not a number stays one, so that a search can say so; and it stays in its own sentence."""
     model = model_of(tie="none")
     model.source_embedding.weight.data[9] = math.nan
-    native = NativeDecoder(model, 1)
+    native = native_decoder(model, 1)
     source = torch.tensor([[5, 6, 7], [5, 9, 7], [5, 6, 7]])
     table, _ = native.step(torch.full((3,), SOS), native.start(source))
     assert table[1].isnan().all()
@@ -474,6 +487,23 @@ def test_a_broken_model_is_loud() -> None:
     # What it left in the caches is not in the way of the next.
     later, _ = native.step(torch.full((3,), SOS), native.start(source[[0, 0, 0]]))
     assert torch.equal(later[1], table[0])
+
+
+def test_weights_that_are_not_the_configs_are_refused() -> None:
+    """C++ reads them as bytes, so each is looked at first."""
+    steps = usual().encoder.layers[0].feed_forward.expand.steps.numpy()
+    name = "encoder.layers.0.feed_forward.expand"
+    for changes in (
+        {f"{name}.steps": steps[:-1]},
+        {f"{name}.steps": steps.astype(np.float64)},
+        {f"{name}.weight": np.zeros((96, 64), np.float32)},
+        {f"{name}.weight": np.zeros((64, 96), np.int8)},
+        {f"{name}.adapter": steps},
+    ):
+        with pytest.raises(UnknownWeightsError, match=name):
+            native_model(usual(), 1, **changes)
+    several = np.asfortranarray(usual().encoder.layers[0].feed_forward.expand.weight.numpy())
+    assert native_model(usual(), 1, **{f"{name}.weight": several})  # only laid out in another way
 
 
 @pytest.mark.parametrize(
@@ -488,9 +518,9 @@ def test_a_broken_model_is_loud() -> None:
 )
 def test_what_does_not_fit_is_refused(changes: dict[str, object]) -> None:
     model = model_of(**changes)
-    assert not fits(model)
+    assert not fits(model.config)
     with pytest.raises(HeadwiseError, match="parts"):
-        NativeDecoder(model)
+        native_decoder(model)
 
 
 class TestCompiling:
@@ -526,7 +556,7 @@ class TestCompiling:
         assert not supported()
         assert "no C++ compiler" in why_not()
         with pytest.raises(HeadwiseError, match="no C\\+\\+ compiler"):
-            NativeDecoder(usual(), 1)
+            native_decoder(usual(), 1)
 
     def test_on_another_platform(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(build_step.platform, "machine", lambda: "arm64")

@@ -1,4 +1,4 @@
-"""Splitting loses nothing, packing keeps to the limit, and sentences end where a reader would say."""
+"""Splitting loses nothing, cutting keeps to the limit, and sentences end where a reader would say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headwise.decode.split import Piece, join, pack, split
+from headwise.decode.split import Piece, cut, join, split
 from headwise.errors import ConfigError
 
 ANY_TEXT = st.one_of(
@@ -30,17 +30,18 @@ def test_joining_the_pieces_gives_the_text(text: str) -> None:
 
 @given(ANY_TEXT, st.integers(1, 40), st.sampled_from(["characters", "words", "bytes"]))
 @settings(max_examples=300)
-def test_groups_keep_to_the_limit_and_drop_nothing(text: str, limit: int, measure: str) -> None:
+def test_pieces_keep_to_the_limit_and_drop_nothing(text: str, limit: int, measure: str) -> None:
     def length_of(part: str) -> int:
         if measure == "characters":
             return len(part)
         return len(part.split()) if measure == "words" else len(part.encode("utf-8", "surrogatepass"))
 
-    groups = pack(split(text), length_of, limit)
-    assert join(groups) == text
-    for group in groups:
-        assert length_of(group.text) <= limit or len(group.text) == 1
-    assert all(not group.separator.strip() for group in groups)
+    for sentence in split(text):
+        pieces = cut(sentence, length_of, limit)
+        assert join(pieces) == join([sentence])
+        for piece in pieces:
+            assert length_of(piece.text) <= limit or len(piece.text) == 1
+        assert all(not piece.separator.strip() for piece in pieces)
 
 
 SENTENCES = [
@@ -74,15 +75,9 @@ def test_spaces_and_line_breaks_stay_between_the_pieces() -> None:
     ]
 
 
-def test_sentences_share_a_group_while_they_fit_but_not_over_line_breaks() -> None:
-    text = "One. Two. Three. Four.\nFive. Six."
-    assert [group.text for group in pack(split(text), len, 16)] == ["One. Two. Three.", "Four.", "Five. Six."]
-    assert [group.text for group in pack(split(text), len, 100)] == ["One. Two. Three. Four.", "Five. Six."]
-
-
 def test_a_long_sentence_is_cut_at_commas_then_spaces_then_characters() -> None:
     def texts(text: str, limit: int) -> list[str]:
-        return [group.text for group in pack(split(text), len, limit)]
+        return [piece.text for sentence in split(text) for piece in cut(sentence, len, limit)]
 
     assert texts("red apples, green pears; blue plums", 23) == ["red apples,", "green pears; blue plums"]
     assert texts("one two three four", 9) == ["one two", "three", "four"]
@@ -93,8 +88,8 @@ def test_a_long_sentence_is_cut_at_commas_then_spaces_then_characters() -> None:
 
 
 def test_pieces_of_other_making_lose_nothing_either() -> None:
-    pieces = [Piece("  one two ", "\n"), Piece("", " "), Piece("three")]
-    assert join(pack(pieces, len, 4)) == join(pieces)
+    for piece in (Piece("  one two ", "\n"), Piece("", " "), Piece("three")):
+        assert join(cut(piece, len, 4)) == join([piece])
 
 
 def test_a_very_long_word_takes_few_calls() -> None:
@@ -105,11 +100,11 @@ def test_a_very_long_word_takes_few_calls() -> None:
         calls += 1
         return len(text)
 
-    groups = pack(split("x" * 20_000), length_of, 500)
-    assert [len(group.text) for group in groups] == [500] * 40
-    assert calls < 22_000  # once a character, and few a group
+    pieces = cut(Piece("x" * 20_000), length_of, 500)
+    assert [len(piece.text) for piece in pieces] == [500] * 40
+    assert calls < 22_000  # once a character, and few a piece
 
 
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(ConfigError):
-        pack([], len, 0)
+        cut(Piece("one"), len, 0)

@@ -12,9 +12,9 @@ from torch import Tensor
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
-from headwise.models.convert.family import Ids
 from headwise.models.convert.published import Imported, export_published, fitting_family, import_published
 from headwise.models.foreign import Foreign
+from headwise.models.loaded import Ids
 from headwise.models.weights import set_weights, weights_of
 
 VOCABULARY = 13

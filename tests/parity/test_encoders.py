@@ -13,9 +13,9 @@ from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
 from headwise.models.classifier import Classifier
-from headwise.models.convert.family import Ids
 from headwise.models.convert.published import Imported, export_published, fitting_family, import_published
 from headwise.models.foreign import Foreign, read_folder
+from headwise.models.loaded import Ids
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.weights import set_weights, weights_of
 

@@ -4,6 +4,7 @@ import functools
 import os
 import random
 import resource
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -113,6 +114,30 @@ def test_a_run_that_waited_in_vain_goes_on_later(whole: Undisturbed, disk: Path)
     last = start(recipe)
     assert last.wait(60) == 0, last.said()
     assert f"going on from step {reached}" in last.said()
+    check_same_end(whole.folder, run)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_stopping_while_waiting_for_room(whole: Undisturbed, disk: Path, number: signal.Signals) -> None:
+    """Not a mistake of anybody's: the status of the signal, and a word on how to go on."""
+    run = disk / "run"
+    recipe = write_recipe(disk.parent, whole.tables, out=run)
+    child = start(recipe, seconds_for_room=60)
+    ballast = fill_during(child, run, disk, 4)
+    deadline = time.monotonic() + 30
+    while "Waiting for room" not in child.said() and child.wait(0.01) is None and time.monotonic() < deadline:
+        pass
+    os.kill(child.pid, number)
+    assert child.wait(30) == 128 + number, child.said()
+    last = child.said().strip().splitlines()[-1]
+    assert last.startswith("headwise: stopped while the disk was full"), child.said()
+    assert "the same command goes on from there" in last
+    assert "Traceback" not in child.said()
+    reached = check_folder_is_whole(run)
+    ballast.unlink()
+    again = start(recipe)
+    assert again.wait(60) == 0, again.said()
+    assert f"going on from step {reached}" in again.said()
     check_same_end(whole.folder, run)
 
 

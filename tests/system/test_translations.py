@@ -1,6 +1,7 @@
 """The translation of a file survives kills and full disks, and ends with the file that nothing happened to."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def test_a_disk_that_fills(whole: tuple[list[str], bytes], disk: Path) -> None: 
     process.join(60)
     assert process.exitcode == 0, said_path(out).read_text()
     assert out.read_bytes() == expected
-    assert os.listdir(disk) == ["out"]  # noqa: PTH208
+    assert {path.name for path in disk.iterdir()} == {"out", "out.made.json"}
 
 
 def test_waiting_for_room(whole: tuple[list[str], bytes], disk: Path) -> None:  # noqa: F811
@@ -89,4 +90,34 @@ def test_waiting_for_room(whole: tuple[list[str], bytes], disk: Path) -> None:  
     process.join(60)
     assert process.exitcode == 0, said_path(out).read_text()
     assert "there is room on the disk again" in said_path(out).read_text()
+    assert out.read_bytes() == expected
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_stopping_while_waiting_for_room(
+    number: signal.Signals,
+    whole: tuple[list[str], bytes],
+    disk: Path,  # noqa: F811
+) -> None:
+    """As at any other moment: the status of the signal, and a word on how to go on."""
+    arguments, expected = whole
+    out = disk / "out"
+    ballast = leave_room(disk, int(FEW * len(expected)))
+    process = start(arguments, out, seconds_for_room=60)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.exitcode is None:
+        process.join(0.05)
+        if said_path(out).exists() and "Waiting for room" in said_path(out).read_text():
+            break
+    os.kill(process.pid, number)
+    process.join(30)
+    told = said_path(out).read_text()
+    assert process.exitcode == 128 + number, told
+    assert told.strip().splitlines()[-1].startswith("headwise: stopped while the disk was full"), told
+    assert "the same command goes on from there" in told.strip().splitlines()[-1]
+    assert "Traceback" not in told
+    ballast.unlink()
+    process = start(arguments, out)
+    process.join(60)
+    assert process.exitcode == 0, said_path(out).read_text()
     assert out.read_bytes() == expected

@@ -119,7 +119,7 @@ def kill_translations(folder: Path, kills: int, seed: int, say: Callable[[str], 
             tally.starts += 1
             assert process.exitcode == 0, said_path(out).read_text()
         assert out.read_bytes() == expected
-        left = {path.name for path in out.parent.iterdir()} - {"out", "out.partial-made.json"}
+        left = {path.name for path in out.parent.iterdir()} - {"out", "out.made.json"}
         assert not left, left
         assert "Traceback" not in said_path(out).read_text(), said_path(out).read_text()
         tally.files += 1
@@ -156,5 +156,4 @@ def part(share: Share) -> list[str]:
 
 
 def finished(out: Path) -> bool:
-    left = {path.name for path in out.parent.glob("out.partial*.json")} - {"out.partial-made.json"}
-    return out.exists() and not left
+    return out.exists() and not list(out.parent.glob("out.partial*.json"))

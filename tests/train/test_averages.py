@@ -10,7 +10,8 @@ from headwise.errors import CheckpointError
 from headwise.models.build import build
 from headwise.models.folder import LoadedModel, Task, load, load_weights, save_model
 from headwise.text.kinds import train_tokenizer
-from headwise.train.averages import MovingAverage, average_checkpoints, mean_weights, swapped
+from headwise.train.averaged import average_checkpoints
+from headwise.train.averages import MovingAverage, mean_weights, swapped
 
 from ..shapes import random_model, small
 from .small_runs import TINY, tiny_model, weights
@@ -64,6 +65,26 @@ def test_an_average_is_a_model_that_loads(tmp_path: Path) -> None:
     assert loaded.config == models[0].config
     assert loaded.task == models[0].task
     assert loaded.tokenizer == models[0].tokenizer
+
+
+def test_an_average_has_a_card(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    folders = [run / "checkpoints" / name for name in ("step-00000002", "step-00000004")]
+    for folder in folders:
+        model_folder(folder)
+    data = "| file | part | pairs | licence | SHA-256 |\n| a.tsv | train | 3 | CC0-1.0 | `12` |"
+    (run / "README.md").write_text(f"# Title\n\n## Scores\n\nBLEU 99\n\n## Data\n\n{data}\n\n## Training\n\nlong\n")
+    average_checkpoints(folders, tmp_path / "mean")
+    card = (tmp_path / "mean" / "README.md").read_text(encoding="utf-8")
+    assert card.startswith("# Mean of 2 checkpoints\n")
+    for fact in (*map(str, folders), data, f"From the card of {run}:", "million parameters"):
+        assert card.count(fact) == 1, fact
+    assert "headwise translate --model ." in card
+    assert "BLEU 99" not in card, "that is not its score"
+    assert "long" not in card
+    (run / "README.md").unlink()
+    average_checkpoints(folders, tmp_path / "again")
+    assert f"{run} has no card" in (tmp_path / "again" / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_average_of_one_model_is_that_model(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
 from safetensors import SafetensorError
 
@@ -298,7 +299,7 @@ def test_a_full_disk_while_saving_loses_nothing(
     run_fit(tmp_path, ema=0.9, steps=2)
     before = [path.name for path in (tmp_path / "checkpoints").iterdir()]
     calls = 0
-    real = storage.save_file if function == "save_file" else os.fsync
+    real = safetensors.torch.save_file if function == "save_file" else os.fsync
 
     def full(*args: object, **options: object) -> None:
         nonlocal calls
@@ -309,7 +310,7 @@ def test_a_full_disk_while_saving_loses_nothing(
 
     with monkeypatch.context() as disk:
         disk.setattr(storage, "PATIENCE", 0.0)
-        disk.setattr(storage if function == "save_file" else os, function.removeprefix("os."), full)
+        disk.setattr(safetensors.torch if function == "save_file" else os, function.removeprefix("os."), full)
         with pytest.raises(CheckpointError, match=r"could not write .*step-00000003.*: the disk is full"):
             run_fit(tmp_path, ema=0.9, steps=4)
     assert sorted(before) == sorted(path.name for path in (tmp_path / "checkpoints").iterdir())

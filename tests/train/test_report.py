@@ -44,6 +44,33 @@ def test_plain_lines_when_not_a_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in stream.getvalue()
 
 
+def test_the_first_step_is_told_at_once_and_slow_ones_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, stream = 0.0, io.StringIO()
+    monkeypatch.setattr("headwise.train.report.time.perf_counter", lambda: now)
+    with RunReporter(tmp_path, 20, stream=stream, log_every=5) as reporter:
+        reporter.started(0, 0)
+        for step, seconds in enumerate([1, 1, 61, 1, 1, 1, 61, 58, 1, 1], 1):
+            now += seconds
+            reporter.stepped(step, 9.0 - step)
+            if step % 5 == 0:
+                reporter.trained({**RECORD, "step": step})
+    lines = stream.getvalue().splitlines()
+    assert [line.split("  ")[0] for line in lines] == [f"step {step}/20" for step in (1, 3, 5, 7, 10)]
+    assert lines[:2] == ["step 1/20  loss 8.000", "step 3/20  loss 6.000"]
+    assert [record["step"] for record in read_log(tmp_path)] == [5, 10], "the log is as it was"
+
+
+def test_a_step_that_is_logged_is_told_once(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    with RunReporter(tmp_path, 20, stream=stream, log_every=1) as reporter:
+        reporter.started(4, 0)
+        reporter.stepped(5, 1.0)
+        reporter.trained(RECORD)
+    assert len(stream.getvalue().splitlines()) == 1
+
+
 def test_a_validation_between_two_reports_does_not_count_in_the_rate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +121,21 @@ def test_a_resumed_run_forgets_the_steps_it_takes_again(tmp_path: Path) -> None:
         *((record["kind"], record["step"]) for record in records[:6]),
         ("train", 4),
     ]
+
+
+def test_tensorboard_shows_no_step_twice(tmp_path: Path) -> None:
+    """Killed after step 5 and gone on from step 3: the steps that are taken again have their new values alone."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    for first, nll in ((1, 1.0), (4, 2.0)):
+        with RunReporter(tmp_path, 20, stream=io.StringIO(), tensorboard=True) as reporter:
+            reporter.started(first - 1, 0)
+            for step in range(first, first + 5 if first == 1 else 9):
+                reporter.trained({**RECORD, "step": step, "nll": nll})
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    shown = [(event.step, event.value) for event in events.Scalars("train/nll")]
+    assert shown == [(step, 1.0) for step in (1, 2, 3)] + [(step, 2.0) for step in range(4, 9)]
 
 
 def test_tensorboard_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

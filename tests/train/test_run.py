@@ -1,5 +1,6 @@
 """A whole run: the folder that it leaves, and what it refuses."""
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -13,7 +14,7 @@ import headwise
 from headwise.config import Recipe, from_tables
 from headwise.errors import ConfigError
 from headwise.models.folder import checkpoints, load_weights, step_folder
-from headwise.storage import load_tensors, read_json, read_table
+from headwise.storage import load_tensors, read_json, read_table, write_table
 from headwise.train import translation as translation_module
 from headwise.train.averages import mean_weights
 from headwise.train.curves import draw_curves
@@ -57,8 +58,52 @@ def test_scores_are_saved_as_json(finished: tuple[Recipe, Outcome]) -> None:
 
 def test_the_resolved_recipe_is_saved(finished: tuple[Recipe, Outcome]) -> None:
     recipe, outcome = finished
-    assert from_tables(Recipe, read_table(outcome.folder / "recipe.json")) == recipe
+    stored = read_table(outcome.folder / "recipe.json")
+    assert stored.pop("resolved").keys() == {"learning_rate", "warmup", "vocabulary"}
+    assert from_tables(Recipe, stored) == recipe
     assert read_json(outcome.folder / "recipe.json")["train"]["beta2"] == 0.98, "defaults are written out"
+
+
+def test_what_the_recipe_left_open_is_stated(tmp_path: Path, corpus: Path) -> None:
+    """And a run goes on, whether its folder states it or is older than that."""
+    open_ones = {"train.learning_rate": 0, "train.warmup": 0, "text.vocabulary": 0, "train.steps": 30}
+    recipe = run_recipe(corpus, tmp_path, {**QUICK, **open_ones, "train.validate_every": 30})
+    train(recipe, silent)
+    stored = read_table(tmp_path / "recipe.json")
+    assert (stored["train"]["learning_rate"], stored["train"]["warmup"], stored["text"]["vocabulary"]) == (0, 0, 0)
+    loaded = headwise.load(tmp_path)
+    assert loaded.tokenizer is not None
+    peak = (16 * 4000) ** -0.5
+    expected = {"learning_rate": pytest.approx(peak), "warmup": 3, "vocabulary": loaded.tokenizer.size}
+    assert stored["resolved"] == expected
+    card = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert f"a peak learning rate of {peak:.3g} after 3 steps of warm-up" in card
+    longer = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, steps=31))
+    assert train(longer, silent).progress.step == 31
+    older = {key: value for key, value in read_table(tmp_path / "recipe.json").items() if key != "resolved"}
+    write_table(tmp_path / "recipe.json", older)
+    longer = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, steps=32))
+    assert train(longer, silent).progress.step == 32
+    assert read_table(tmp_path / "recipe.json")["resolved"] == expected
+
+
+def test_a_finished_model_stays_until_a_longer_run_has_ended(tmp_path: Path, corpus: Path) -> None:
+    model, card, said = tmp_path / "model.safetensors", tmp_path / "README.md", list[str]()
+    train(run_recipe(corpus, tmp_path, QUICK), silent)
+    train(run_recipe(corpus, tmp_path, QUICK), said.append)
+    assert not [text for text in said if "stays the model" in text], "nothing is left to do"
+    before, whole = model.read_bytes(), list[bool]()
+
+    def say(text: str) -> None:
+        said.append(text)
+        whole.append(model.read_bytes() == before and "4 steps" in card.read_text(encoding="utf-8"))
+
+    said.clear()
+    train(run_recipe(corpus, tmp_path, {**QUICK, "train.steps": 8}), say)
+    [place] = [place for place, text in enumerate(said) if f"{model} stays the model of the shorter run" in text]
+    assert all(whole[: place + 1])
+    assert model.read_bytes() != before
+    assert "8 steps" in card.read_text(encoding="utf-8")
 
 
 def test_the_log_is_json_lines(finished: tuple[Recipe, Outcome]) -> None:
@@ -167,6 +212,9 @@ def test_test_sets_are_scored_instead_of_the_validation_set(tmp_path: Path, corp
     settings = {**QUICK, "data.test": [{"pairs": [str(tmp_path / "test.tsv")]}]}
     outcome = train(run_recipe(corpus, tmp_path / "run", settings), silent)
     assert {name: score.pairs for name, score in outcome.scores.items()} == {"test set": 2}
+    card = (outcome.folder / "README.md").read_text(encoding="utf-8")
+    [row] = [line for line in card.splitlines() if line.startswith(f"| {tmp_path / 'test.tsv'} | test | 2 |")]
+    assert hashlib.sha256((tmp_path / "test.tsv").read_bytes()).hexdigest() in row
 
 
 # --- an output folder belongs to one recipe ------------------------------------------------------------

@@ -19,10 +19,11 @@ from headwise.cli.folders import add_average, add_info
 from headwise.cli.generate import add_generate
 from headwise.cli.inspect import add_inspect
 from headwise.cli.options import Parser
+from headwise.cli.shortlist import add_shortlist
 from headwise.cli.tokenizer import add_tokenizer
 from headwise.cli.train import add_train
 from headwise.cli.translate import add_translate
-from headwise.errors import HeadwiseError, TrainingError
+from headwise.errors import HeadwiseError, StoppedError, TrainingError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except TrainingError as error:
         return fail(1, error)
+    except StoppedError as error:
+        return fail(128 + error.signal, error)
     except HeadwiseError as error:
         return fail(2, error)
     except BrokenPipeError:  # the reader of our output has seen enough
@@ -80,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
         add_classify,
         add_inspect,
         add_convert,
+        add_shortlist,
         add_average,
         add_tokenizer,
         add_info,

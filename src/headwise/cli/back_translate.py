@@ -10,9 +10,9 @@ from headwise.cli.options import (
     add_languages,
     add_sampling,
     positive,
-    refuse_several_processes,
     sampling,
 )
+from headwise.cli.shares import add_shard, own_device, share_of
 from headwise.cli.train import say
 from headwise.errors import ConfigError
 
@@ -29,6 +29,7 @@ headwise back-translate de-en --text news.de.xz --out synthetic.tsv
 headwise back-translate de-en --text news.de.xz --out synthetic.tsv --beam 4 --max-lines 100000
 headwise back-translate many --from de --to en --text news.de --out synthetic.tsv --tag "<BT>"
 headwise train --pairs memory.tmx synthetic.tsv --from en --to de --out en-de
+torchrun --nproc-per-node 8 -m headwise back-translate de-en --text news.de.xz --out synthetic.tsv
 
 MODEL translates from the target language to the source language: German to English, for an English-German model.
 Sources are drawn at random unless --beam is given: that teaches more, if the model is good; if it had some 100,000
@@ -47,16 +48,18 @@ pairs or fewer to learn from, take --beam 4. The pairs are cleaned as in trainin
     command.add_argument(
         "--batch-tokens", type=positive, default=0, metavar="N", help="tokens times beam searched together"
     )
+    add_shard(command, "the last to end writes the pairs")
     command.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: auto)")
 
 
 def run_back_translate(args: argparse.Namespace) -> int:
-    from headwise.decode.back_translation import Synthetic, back_translate
-    from headwise.decode.sampling import SamplingOptions
+    from headwise.decode import bulk
+    from headwise.decode.back_translation import Synthetic, back_translate, made_before
+    from headwise.decode.options import SamplingOptions
     from headwise.decode.translator import TranslateOptions, Translator
     from headwise.train.interrupt import StopRequest
 
-    refuse_several_processes("back-translate")
+    share = share_of(args)
     args.nbest = 1
     drawing = sampling(args)
     if args.beam and drawing is not None:
@@ -88,14 +91,37 @@ def run_back_translate(args: argparse.Namespace) -> int:
         tag=tag,
         max_lines=args.max_lines,
     )
-    total = sum(1 for _ in synthetic.lines())  # read to the end first: a damaged file should cost nothing
-    engine = Translator(args.model, args.device)
+    tell = say if share.talks else (lambda text: None)
+    lines, size = synthetic.size()  # read to the end first: a damaged file should cost nothing
+    engine = Translator(args.model, own_device(args.device))
     engine.direction(*synthetic.languages)
-    with StopRequest() as stop, Countdown(total, "lines") as countdown:
-        report = back_translate(engine, synthetic, out, say=say, progress=countdown.show, stop=lambda: bool(stop))
-    if report is None:
-        say("stopped, all saved; the same command goes on from there")
-        return 130
-    say(str(report))
-    say(f"wrote {report.kept:,} pairs to {out}; headwise train --pairs {out} ... takes them")
+    made = synthetic.made(engine)
+    if (report := made_before(out, made, share)) is not None:
+        tell(f"{out} is complete already")
+        tell(str(report))
+        return 0
+    if share.count > 1 and not share.together:
+        texts = (pair.target for pair in synthetic.lines())
+        everything = lines
+        lines, size = bulk.size_of(texts, out, share, made, synthetic.options, engine.on_gpu)
+        say(f"{share}: {lines:,} of {everything:,} lines")
+    with StopRequest(once=not share.together) as stop, Countdown(lines, "lines", size) as countdown:
+        ended = back_translate(
+            engine,
+            synthetic,
+            out,
+            made,
+            share=share,
+            say=countdown.note,
+            progress=lambda done: countdown.show(done.lines, done.source_bytes, done.tokens),
+            stop=lambda: bool(stop),
+        )
+    if not ended.complete:
+        tell("stopped, all saved; the same command goes on from there")
+        return stop.status
+    if ended.report is not None:
+        say(str(ended.report))
+        say(f"wrote {ended.report.kept:,} pairs to {out}; headwise train --pairs {out} ... takes them")
+    elif not share.together:
+        say(f"{share} is done; the last one to end writes {out}")
     return 0

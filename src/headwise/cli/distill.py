@@ -5,7 +5,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwise.cli.options import Countdown, add_beam, add_command, add_languages, positive, refuse_several_processes
+from headwise.cli.options import Countdown, add_beam, add_command, add_languages, positive
+from headwise.cli.shares import add_shard, own_device, share_of
 from headwise.cli.train import add_pairs, add_run_options, add_valid_pairs, corpus_tables, say, train_tables
 from headwise.config import override
 from headwise.errors import ConfigError
@@ -25,6 +26,7 @@ def add_distill(commands: Any) -> None:
 headwise distill big-model --pairs memory.tmx --from en --to de --preset tiny --out small-model
 headwise distill opus-mt-en-fr --text english.txt.xz --from en --to fr --preset deep --out small-model
 headwise distill big-model recipes/europarl_en_de.toml --set data.folder=/data --preset small --out small-model
+torchrun --nproc-per-node 8 -m headwise distill big-model --pairs memory.tmx --preset tiny --out small-model
 
 The teacher translates the source sides (kept in DIR/distilled); the student is then trained as `headwise train` would,
 with the same options. It is measured on --test-pairs, or else on real pairs that are held out.
@@ -47,6 +49,7 @@ with the same options. It is measured on --test-pairs, or else on real pairs tha
     command.add_argument(
         "--teacher-batch-tokens", type=positive, default=0, metavar="N", help="tokens times beam translated together"
     )
+    add_shard(command, "of the translations; the last to end trains the student")
     add_run_options(command)
     absent = ("labelled", "images", "init", "both_directions")
     other = [f"{prefix}{kind}" for prefix in ("valid_", "test_") for kind in ("text", "labelled", "images")]
@@ -59,9 +62,10 @@ def run_distill(args: argparse.Namespace) -> int:
     from headwise.train.distill import distill
     from headwise.train.interrupt import StopRequest
 
-    refuse_several_processes("distill")
+    share = share_of(args)
+    tell = say if share.talks else (lambda text: None)
     tables = distill_tables(args)
-    teacher = Translator(args.teacher, args.device or "auto")
+    teacher = Translator(args.teacher, own_device(args.device or "auto"))
     tables = with_languages(tables, teacher)
     countdown: Countdown | None = None
 
@@ -70,26 +74,31 @@ def run_distill(args: argparse.Namespace) -> int:
         countdown = countdown or shown.enter_context(Countdown(total, "sentences"))
         countdown.show(done)
 
-    with StopRequest() as stop, ExitStack() as shown:
+    with StopRequest(once=not share.together) as stop, ExitStack() as shown:
         result = distill(
             teacher,
             args.teacher,
             tables,
             options=TranslateOptions(beam=args.beam, alignments=False, batch_tokens=args.teacher_batch_tokens),
             keep_references=args.keep_references,
-            say=say,
+            say=tell,
             progress=progress,
             stop=lambda: bool(stop),
+            share=share,
         )
-    if result is None:
-        say("stopped, all saved; the same command goes on from there")
-        return 130
-    outcome, comparison = result
+    if result.stopped:
+        tell("stopped, all saved; the same command goes on from there")
+        return stop.status
+    if result.outcome is None:
+        say(f"{share} is done; the last one to end trains the student")
+        return 0
+    outcome = result.outcome
     if outcome.interrupted:
-        say(f"stopped at step {outcome.progress.step:,}, all saved; the same command goes on from there")
+        tell(f"stopped at step {outcome.progress.step:,}, all saved; the same command goes on from there")
         return 128 + outcome.signal
-    print(comparison)
-    say(f"done: {how_to_use('translation', str(outcome.folder), outcome.how_to_ask)}")
+    if result.comparison is not None:
+        print(result.comparison)
+        say(f"done: {how_to_use('translation', str(outcome.folder), outcome.how_to_ask)}")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ headwise average my-model/checkpoints/step-* --out my-model-averaged
 
 
 def run_average(args: argparse.Namespace) -> int:
-    from headwise.train.averages import average_checkpoints
+    from headwise.train.averaged import average_checkpoints
 
     average_checkpoints([Path(path) for path in args.checkpoints], Path(args.out))
     print(f"wrote the mean of {len(args.checkpoints)} to {args.out}")
@@ -35,7 +36,7 @@ def add_info(commands: Any) -> None:
         commands,
         "info",
         run_info,
-        "What a model folder holds; without one, what this installation has.",
+        "What a model folder holds; without one, what this installation has, and which engines run here.",
         """
 headwise info
 headwise info my-model
@@ -45,6 +46,16 @@ headwise info my-model
     command.add_argument("--json", action="store_true", help="print JSON")
 
 
+def lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and values; those of a table within are below its name."""
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            yield name, ""
+            yield from ((f"  {each}", shown) for each, shown in lines(value))
+        else:
+            yield name, f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def run_info(args: argparse.Namespace) -> int:
     from headwise.info import describe_folder, describe_installation
 
@@ -52,7 +63,8 @@ def run_info(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(facts, ensure_ascii=False))
     else:
-        width = max(map(len, facts))
-        for name, value in facts.items():
-            print(f"{name:{width}}  {f'{value:,}' if isinstance(value, int) else value}")
+        rows = list(lines(facts))
+        width = max(len(name) for name, _ in rows)
+        for name, value in rows:
+            print(f"{name:{width}}  {value}".rstrip())
     return 0

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
-    from headwise.decode.sampling import SamplingOptions
+    from headwise.decode.options import SamplingOptions
     from headwise.decode.translator import Translator
 
 
@@ -60,13 +60,6 @@ def add_beam(command: argparse.ArgumentParser) -> None:
     command.add_argument("--beam", type=positive, default=4, metavar="N", help="beam width; 1 is greedy (default: 4)")
 
 
-def refuse_several_processes(command: str) -> None:
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigError(
-            f"{command} runs in one process: only `headwise train` and `headwise translate` can be started by torchrun"
-        )
-
-
 def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
@@ -90,7 +83,11 @@ def translator(args: argparse.Namespace) -> "Translator":
     def say(text: str) -> None:
         print(f"headwise: {text}", file=sys.stderr)
 
-    return Translator(model_folder(args), args.device, getattr(args, "engine", "plain"), say)
+    shortlist = SHORTLIST[getattr(args, "shortlist", "auto")]
+    return Translator(model_folder(args), args.device, getattr(args, "engine", "plain"), say, shortlist)
+
+
+SHORTLIST = {"auto": None, "on": True, "off": False}
 
 
 def add_engine(command: argparse.ArgumentParser) -> None:
@@ -99,6 +96,12 @@ def add_engine(command: argparse.ArgumentParser) -> None:
         default="auto",
         metavar="E",
         help="plain, float32, int8, gpu, ctranslate2 or ctranslate2-int8 (default: one with the model's own results)",
+    )
+    command.add_argument(
+        "--shortlist",
+        choices=SHORTLIST,
+        default="auto",
+        help="only likely tokens, by what `headwise shortlist` has learnt: off; on; auto: for int8 (default: auto)",
     )
 
 
@@ -163,7 +166,7 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
 
 def sampling(args: argparse.Namespace) -> "SamplingOptions | None":
     """The options of `add_sampling`; one that says how to draw asks for drawing."""
-    from headwise.decode.sampling import SamplingOptions
+    from headwise.decode.options import SamplingOptions
 
     options = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}
     given = {name: value for name, value in options.items() if value is not None}

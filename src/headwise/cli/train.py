@@ -177,9 +177,9 @@ def begun(out: str | None) -> dict[str, Any]:
     path = Path(out or "", "recipe.json")
     if not out or not path.is_file():
         return {}
-    from headwise.storage import read_table
+    from headwise.train.run import stored_recipe
 
-    stored = read_table(path)
+    stored = stored_recipe(Path(out))
     if not isinstance(stored.get("model"), dict):
         raise CheckpointError(f"{path}: damaged: it is no recipe")
     return {**stored, "model": modern_model(stored["model"])}

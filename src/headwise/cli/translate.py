@@ -2,10 +2,7 @@
 
 import argparse
 import json
-import os
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +24,11 @@ from headwise.cli.options import (
     sampling,
     translator,
 )
+from headwise.cli.shares import add_shard, launched, own_device, share_of
 from headwise.cli.train import say
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
-    from headwise.decode.partial import Done, Share
     from headwise.decode.translator import TranslateOptions, Translation
 
 
@@ -54,11 +51,7 @@ the text; with --alignments the word alignment (source-target, from 0).
 """,
     )
     add_texts(command, "translate")
-    command.add_argument(
-        "--shard",
-        metavar="K/N",
-        help="one of N parts of the work from file to file, as under torchrun; the last to end writes the file",
-    )
+    add_shard(command, "from file to file; the last to end writes the file")
     add_model(command)
     add_engine(command)
     add_languages(command)
@@ -97,7 +90,7 @@ def run_translate(args: argparse.Namespace) -> int:
     )
     if from_file_to_file(args):
         return translate_file(args, options)
-    if args.shard or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if args.shard or launched():
         raise ConfigError("several processes share the work from file to file: give --input FILE and --output FILE")
     return translate_stream(args, options)
 
@@ -143,8 +136,7 @@ def from_file_to_file(args: argparse.Namespace) -> bool:
 def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int:
     """Resumable, and shared with other processes where there are some."""
     from headwise.data.files import numbered_lines
-    from headwise.decode import partial
-    from headwise.decode.bulk import model_digest, translate_lines
+    from headwise.decode import bulk, partial
     from headwise.decode.survey import survey
     from headwise.train.interrupt import StopRequest
 
@@ -154,18 +146,25 @@ def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int
             f"{args.output}: what is written is plain text: give a name without {Path(args.output).suffix}"
         )
     source, out = Path(args.input), Path(args.output).resolve()
-    share, launched = share_of(args)
-    surveyed = survey(source, say)
+    share = share_of(args)
+    tell = say if share.talks else (lambda text: None)
+    args.device = own_device(args.device)
+    surveyed = survey(source, tell)
     engine = translator(args)
     languages = engine.direction(args.source_language, args.target_language)
-    made = made_by(args, options, model_digest(engine), engine.engine, languages) | {"input": surveyed.digest}
-    first = share.number == 0 or not launched
-    tell = say if first else (lambda text: None)
-    if partial.is_made(out, made, share):
-        tell(f"{out} is complete already")
+    made = made_by(args, options, bulk.model_digest(engine), engine.engine, languages) | {"input": surveyed.digest}
+    if partial.is_made(out, made):
+        tell(f"{out} is complete already: same input, model and options (remove it to translate again)")
         return 0
-    with StopRequest(once=not launched) as stop, Countdown(surveyed.lines, "lines", surveyed.bytes) as countdown:
-        complete = translate_lines(
+    if out.exists():
+        tell(f"note: {out} is there already; the new one takes its place when it is whole")
+    lines, size = surveyed.lines, surveyed.bytes
+    if share.count > 1 and not share.together:
+        texts = (text for _, text in numbered_lines(source))
+        lines, size = bulk.size_of(texts, out, share, made, options, engine.on_gpu)
+        say(f"{share}: {lines:,} of {surveyed.lines:,} lines")
+    with StopRequest(once=not share.together) as stop, Countdown(lines, "lines", size) as countdown:
+        complete = bulk.translate_lines(
             engine,
             (text for _, text in numbered_lines(source)),
             out,
@@ -175,59 +174,21 @@ def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int
             row=lambda number, text, found: row(args, number, text, found),
             prefix=args.prefix,
             share=share,
-            progress=shown(countdown, out, share) if first else (lambda done: None),
+            progress=lambda done: countdown.show(done.lines, done.source_bytes, done.tokens),
             stop=lambda: bool(stop),
             say=countdown.note,
         )
     if not complete:
         tell("stopped, all saved; the same command goes on from there")
-        return 128 + stop.number
+        return stop.status
     surveyed.check(source)
     cut = partial.progress_of(out, share).cut
-    try:  # or the others have ended while this one started
-        finished = partial.finish(out, share=share) or partial.is_made(out, made, share)
-    except partial.BusyError:  # the other of the last two
-        finished = False
-    if not finished:
-        if not launched:
-            say(f"part {share.number + 1} of {share.count} is done; the last one to end writes {out}")
+    if not partial.finish_together(out, made, share):
+        if not share.together:
+            say(f"{share} is done; the last one to end writes {out}")
     elif cut:
         say(f"{cut:,} lines were cut off at the length limit (--max-ratio); --json tells which")
     return 0
-
-
-def share_of(args: argparse.Namespace) -> "tuple[Share, bool]":
-    """Which part of the work is this process's; True if a launcher has started it, once for each part."""
-    from headwise.decode.partial import WHOLE, Share
-
-    count = int(os.environ.get("WORLD_SIZE", "1"))
-    if count > 1:
-        if args.shard:
-            raise ConfigError("torchrun says which part a process has: leave out --shard")
-        if args.device in ("auto", "cuda"):
-            args.device = own_device(args.device, int(os.environ.get("LOCAL_RANK", "0")))
-        return Share(int(os.environ["RANK"]), count), True
-    if not args.shard:
-        return WHOLE, False
-    number, _, parts = args.shard.partition("/")
-    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
-        raise ConfigError(f"--shard {args.shard}: not K/N with K from 1 to N, such as 2/8")
-    return Share(int(number) - 1, int(parts)), False
-
-
-def own_device(name: str, local_rank: int) -> str:
-    """The GPU of this process, of those of its machine."""
-    import torch
-
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if not gpus:
-        return name
-    if local_rank >= gpus:
-        raise ConfigError(
-            f"process {local_rank} of this machine has no GPU: there are {gpus}; "
-            "lower --nproc-per-node, or give --device cpu"
-        )
-    return f"cuda:{local_rank}"
 
 
 def made_by(
@@ -238,24 +199,6 @@ def made_by(
     search = {name: value for name, value in asdict(options).items() if name not in unused}
     shape = {name: getattr(args, name) for name in ("prefix", "json", "scores")}
     return {"model": model, "engine": engine, "languages": languages, **shape, **search}
-
-
-def shown(countdown: Countdown, out: Path, share: "Share") -> "Callable[[Done], None]":
-    """The progress of all processes, which is on the disk; one alone need not look there."""
-    from headwise.decode.partial import progress_of
-
-    looked = 0.0
-
-    def show(done: "Done") -> None:
-        nonlocal looked
-        if share.count > 1:
-            if time.monotonic() - looked < 1:
-                return
-            looked = time.monotonic()
-            done = progress_of(out, share)
-        countdown.show(done.lines, done.source_bytes, done.tokens)
-
-    return show
 
 
 # --- what is written -----------------------------------------------------------------------------------

@@ -5,15 +5,16 @@ resumed run or another run on the same data opens it at once.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from headwise.config import DataConfig, TextConfig, to_tables
+from headwise.config import CorpusConfig, DataConfig, TextConfig, to_tables
 from headwise.data.build import MANIFEST, MANIFEST_KEYS, build
 from headwise.data.encoded import VERSION, EncodedCorpus
 from headwise.data.fingerprint import fingerprint, hash_files
-from headwise.data.formats import corpus_languages, corpus_paths
+from headwise.data.formats import corpus_languages, corpus_paths, read_corpus
 from headwise.data.kept import kept
 from headwise.data.prepared import Prepared, SourceFile, TrainCorpus, ValidSet
 from headwise.data.report import CleaningReport
@@ -84,15 +85,29 @@ def tag_languages(data: DataConfig, text: TextConfig) -> list[str]:
     return languages
 
 
+def tested_files(data: DataConfig, folder: Path, say: Callable[[str], None]) -> list[SourceFile]:
+    """The files that a model is measured on, as they are now. They are no part of what is prepared, and may change."""
+    files = _files_of("test", data.test, data)
+    hashes = hash_files([path for path, *_ in files], folder, say)
+    pairs = Counter(pair.file for corpus in data.test for pair in read_corpus(corpus, data))
+    return [
+        SourceFile(str(path), hashes[path], pairs[str(counted)], licence, role)
+        for path, counted, licence, role in files
+    ]
+
+
 def _files(data: DataConfig) -> list[tuple[Path, Path, str, str]]:
+    return [*_files_of("train", data.train, data), *_files_of("valid", data.valid, data)]
+
+
+def _files_of(role: str, corpora: Sequence[CorpusConfig], data: DataConfig) -> list[tuple[Path, Path, str, str]]:
     """Each input file, the file whose pairs it is counted by, its licence and its role."""
     files = []
-    for role, corpora in (("train", data.train), ("valid", data.valid)):
-        for corpus in corpora:
-            sides, pairs = corpus_paths(corpus, data)
-            files += [(path, path, corpus.licence, role) for path in pairs]
-            for source, target in sides:
-                files += [(source, source, corpus.licence, role), (target, source, corpus.licence, role)]
+    for corpus in corpora:
+        sides, pairs = corpus_paths(corpus, data)
+        files += [(path, path, corpus.licence, role) for path in pairs]
+        for source, target in sides:
+            files += [(source, source, corpus.licence, role), (target, source, corpus.licence, role)]
     return files
 
 

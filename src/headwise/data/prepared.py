@@ -43,7 +43,7 @@ class SourceFile:
     """As read, before cleaning."""
     licence: str
     role: str
-    """train or valid."""
+    """train, valid or test."""
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ which pairs these are (Caswell et al., 2019).
 
 import hashlib
 import itertools
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headwise.atomic import replacing, write_json
+from headwise.atomic import write_json
 from headwise.config import CleanConfig, to_tables
 from headwise.data.clean import clean
 from headwise.data.duplicates import SeenHashes
@@ -22,6 +21,7 @@ from headwise.data.pair import Pair
 from headwise.data.report import CleaningReport
 from headwise.data.synthetic import note_path
 from headwise.decode import bulk, partial
+from headwise.decode.partial import WHOLE, Done, Share
 from headwise.decode.translator import TranslateOptions, Translation, Translator
 from headwise.errors import ConfigError
 from headwise.storage import read_json
@@ -51,6 +51,14 @@ class Synthetic:
         )
         return itertools.islice(found, self.max_lines or None)
 
+    def size(self) -> tuple[int, int]:
+        """How many lines, and bytes of them."""
+        lines, size = 0, 0
+        for pair in self.lines():
+            lines += 1
+            size += len(pair.target.encode())
+        return lines, size
+
     def made(self, translator: Translator) -> dict[str, Any]:
         """All that the result depends on. How many sentences are searched together is left out: after a batch that
         was too large for the memory, a smaller one must do."""
@@ -66,29 +74,31 @@ class Synthetic:
         }
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How far it came."""
+
+    complete: bool
+    """Whether all is translated that was this process's to translate; else it was stopped."""
+    report: CleaningReport | None = None
+    """Of the pairs, if this process made them: of several, whichever ends last does."""
+
+
 def back_translate(
     translator: Translator,
     synthetic: Synthetic,
     out: Path,
+    made: dict[str, Any],
     *,
+    share: Share = WHOLE,
     say: Callable[[str], None],
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[Done], None] = lambda done: None,
     stop: Callable[[], bool] = bool,
-) -> CleaningReport | None:
-    """Write the pairs, cleaned, as a TSV that training takes, and beside it how they were made (`OUT.json`).
+) -> Ended:
+    """Write the pairs, cleaned, as a TSV that training takes, and beside it how they were `made` (`OUT.json`).
 
-    Goes on where an earlier start of the same was stopped, and does nothing where it was finished; None if it was
-    stopped this time.
+    Goes on where an earlier start of the same was stopped.
     """
-    made = synthetic.made(translator)
-    note = note_path(out)
-    if out.exists():
-        if not note.exists():
-            raise ConfigError(f"{out}: is there already, and was not made here: choose another file")
-        before = read_json(note)
-        partial.refuse_changes(note, {key: before.get(key) for key in made} if isinstance(before, dict) else {}, made)
-        say(f"{out} is complete already")
-        return CleaningReport.from_json(before["pairs"])
     complete = bulk.translate_lines(
         translator,
         (pair.target for pair in synthetic.lines()),
@@ -97,25 +107,44 @@ def back_translate(
         options=synthetic.options,
         made=made,
         row=lambda number, text, found: usable(text, found),
-        progress=lambda done: progress(done.lines) if progress is not None else None,
+        share=share,
+        progress=progress,
         stop=stop,
         say=say,
     )
     if not complete:
-        return None
-    report = CleaningReport()
+        return Ended(False)
 
     def write(rows: Iterator[bytes]) -> None:
-        with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(HEADER)
-            for chunk, _ in clean(_pairs(synthetic, rows), synthetic.clean, report, SeenHashes()):
-                file.writelines(f"{_tagged(pair.source, synthetic.tag)}\t{pair.target}\n" for pair in chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        write_json(note, {**made, "pairs": report.to_json()})
+        report = CleaningReport()
+        cleaned = clean(_pairs(synthetic, rows), synthetic.clean, report, SeenHashes())
+        lines = (f"{_tagged(pair.source, synthetic.tag)}\t{pair.target}\n" for chunk, _ in cleaned for pair in chunk)
+        partial.write_rows(out, (line.encode() for line in itertools.chain([HEADER], lines)))
+        write_json(note_path(out), {**made, "pairs": report.to_json()})
 
-    partial.finish(out, write)
-    return report
+    return Ended(True, _report(out) if partial.finish_together(out, made, share, write) else None)
+
+
+def made_before(out: Path, made: dict[str, Any], share: Share = WHOLE) -> CleaningReport | None:
+    """The report of pairs that are there already, `made` in the same way; None: they are to be made. Pairs that were
+    made in another way, or elsewhere, are refused."""
+    if partial.is_made(out, made):
+        if share.count == 1:
+            partial.made_path(out).unlink(missing_ok=True)
+        return _report(out)
+    note = note_path(out)
+    # A kill may have come between the pairs and what is said of them: then the partial results are there still.
+    if not out.exists() or partial.progress_of(out, share).complete:
+        return None
+    if not note.exists():
+        raise ConfigError(f"{out}: is there already, and was not made here: choose another file")
+    before = read_json(note)
+    partial.refuse_changes(note, {key: before.get(key) for key in made} if isinstance(before, dict) else {}, made)
+    return _report(out)
+
+
+def _report(out: Path) -> CleaningReport:
+    return CleaningReport.from_json(read_json(note_path(out))["pairs"])
 
 
 def usable(text: str, found: Translation) -> str:

@@ -1,9 +1,13 @@
 """Rows of different lengths as tensors: grouped by a budget of tokens, padded."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 BATCH_TOKENS = 2048
 """Padded source tokens times beam in one batch: enough to fill a processor, little enough for its memory."""
@@ -34,6 +38,8 @@ def by_length(lengths: Sequence[int], budget: int = 0) -> Iterator[list[int]]:
 
 def padded(rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, at_start: bool = False) -> Tensor:
     """[B, longest] ids, with the padding after each row, or before it."""
+    import torch
+
     longest = max(len(row) for row in rows)
     filled = [
         [*[pad] * (longest - len(row)), *row] if at_start else [*row, *[pad] * (longest - len(row))] for row in rows

@@ -14,9 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from headwise.decode.partial import WHOLE, Done, Group, Plan, Share, open_partial
+from headwise.decode.partial import WHOLE, Done, Group, Plan, Share, open_partial, plan_of, progress_of
 from headwise.decode.translator import TranslateOptions, Translation, Translator
 from headwise.storage import write_when_there_is_room
 
@@ -25,7 +23,7 @@ WINDOW_CHARACTERS = 1 << 22
 """Lines that are sorted together; they and the places of their rows are all that is kept in memory."""
 
 CPU_GROUP_TOKENS = 8192
-GPU_GROUP_TOKENS = 262_144
+GPU_GROUP_TOKENS = 1 << 21
 """Source tokens times beam of a group: a second or a few of work, and some batches of it."""
 BYTES_PER_TOKEN = 4
 """About; in scripts of three bytes a character, a token has fewer characters."""
@@ -34,6 +32,8 @@ SAVE_EVERY = 2.0
 """Seconds between two savings; saving takes some milliseconds."""
 STOP_WITHIN = 3.0
 """Seconds after which a group is given up, once asked to stop; a batch is always searched to its end."""
+LOOK_EVERY = 1.0
+"""Seconds between two looks at what other processes have done."""
 
 
 class _StoppedError(Exception):
@@ -62,19 +62,19 @@ def translate_lines(
 
     `lines` must be the same at each start, and `made` says what they and the translator are: going on with other
     ones is refused. `row` gives what is written for a line, without the last line end; lines are numbered from 1. Each
-    group draws from a seed of its own. `progress` is told what is done, first of all what was done by earlier starts.
+    group draws from a seed of its own. `progress` is told what is done, first of all what was done by earlier starts;
+    where processes work together, the first of them is told what all have done, and the others are told nothing.
     """
-    width = options.nbest if options.sampling else max(options.beam, options.nbest)
-    hurry = _Hurry(stop)
+    hurry, progress = _Hurry(stop), _of_all(progress, out, share)
 
     def translated(group: Group) -> list[Translation]:
         drawing = replace(options, seed=(options.seed + group.number) % 2**63)
         return translator.translate(group.texts, *languages, prefix=prefix, options=drawing, progress=hurry)
 
-    with open_partial(out, share, made, plan or default_plan(translator.device)) as partial:
+    with open_partial(out, share, made, plan or default_plan(translator.on_gpu)) as partial:
         before, saved = partial.done, time.monotonic()
         progress(before)
-        for group in groups(lines, partial.plan, width, before):
+        for group in groups(lines, partial.plan, _width(options), before):
             if group.number < before.groups or group.number % share.count != share.number:
                 continue
             try:
@@ -99,6 +99,39 @@ def translate_lines(
         return partial.done.complete
 
 
+def size_of(
+    lines: Iterable[str], out: Path, share: Share, made: dict[str, Any], options: TranslateOptions, on_gpu: bool
+) -> tuple[int, int]:
+    """How many lines, and bytes of them, are a share's; to know it, all lines have to be grouped once."""
+    plan = plan_of(out, share, made) or default_plan(on_gpu)
+    count, size = 0, 0
+    for group in groups(lines, plan, _width(options), Done()):
+        if group.number % share.count == share.number:
+            count += len(group.texts)
+            size += sum(len(text.encode()) for text in group.texts)
+    return count, size
+
+
+def _width(options: TranslateOptions) -> int:
+    """Of the beam."""
+    return options.nbest if options.sampling else max(options.beam, options.nbest)
+
+
+def _of_all(progress: Callable[[Done], None], out: Path, share: Share) -> Callable[[Done], None]:
+    """What is told of processes that work together: it is on the disk. One by itself need not look there."""
+    if not share.together:
+        return progress
+    looked = 0.0
+
+    def look(done: Done) -> None:
+        nonlocal looked
+        if share.talks and time.monotonic() - looked >= LOOK_EVERY:
+            looked = time.monotonic()
+            progress(progress_of(out, share))
+
+    return look
+
+
 class _Hurry:
     """Called after each batch: ends a group that goes on for too long after the request to stop."""
 
@@ -115,8 +148,8 @@ class _Hurry:
             raise _StoppedError
 
 
-def default_plan(device: torch.device) -> Plan:
-    return Plan(WINDOW_LINES, WINDOW_CHARACTERS, GPU_GROUP_TOKENS if device.type == "cuda" else CPU_GROUP_TOKENS)
+def default_plan(on_gpu: bool) -> Plan:
+    return Plan(WINDOW_LINES, WINDOW_CHARACTERS, GPU_GROUP_TOKENS if on_gpu else CPU_GROUP_TOKENS)
 
 
 def groups(lines: Iterable[str], plan: Plan, width: int, done: Done) -> Iterator[Group]:
@@ -163,9 +196,7 @@ def by_cost(texts: Sequence[str], tokens: int) -> Iterator[list[int]]:
 
 
 def model_digest(translator: Translator) -> str:
-    """Names the weights and the tokenizer, wherever they came from."""
-    digest = hashlib.sha256(translator.tokenizer.fingerprint.encode())
-    for name, tensor in sorted(translator.model.named_parameters()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+    """Names the weights, the tokenizer and the shortlist, wherever they came from."""
+    parts = [translator.tokenizer.fingerprint, translator.weights_digest()]
+    parts += [translator.shortlist.digest] if translator.shortlist else []
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()

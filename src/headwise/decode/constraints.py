@@ -1,4 +1,4 @@
-"""What is asked of a search, and the small rules that rule tokens out before it ranks them.
+"""The small rules that rule tokens out before a search ranks them.
 
 A rule only ever writes -inf, or puts back the model's own value: nothing is renormalised, so the scores of a
 constrained search are still the model's log-probabilities of what it chose.
@@ -14,9 +14,19 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from headwise.decode.options import Prefixes, SearchOptions, check_limits
 from headwise.errors import ConfigError
 
-Prefixes = Sequence[Sequence[int]]
+__all__ = [
+    "Constraint",
+    "Prefixes",
+    "SearchOptions",
+    "Step",
+    "check_limits",
+    "checked_limits",
+    "constrain",
+    "constraints",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,66 +128,20 @@ class ForcedPrefix:
         scores.scatter_(1, tokens, own)
 
 
-@dataclass(frozen=True)
-class SearchOptions:
-    """What is asked of a search, whatever the sentences. Lengths per sentence and prefixes are arguments."""
-
-    sos: int
-    eos: int
-    beam: int = 1
-    nbest: int = 1
-    length_penalty: float = 0.0  # alpha of score = log-probability / length**alpha
-    min_length: int = 0  # tokens before <eos> may come
-    no_repeat: int = 0  # n-gram size that may not occur twice; 0 is off
-    forbidden: tuple[int, ...] = ()  # tokens never generated (a prefix may still hold them)
-    exact: bool = True
-    """Search until no live hypothesis can become one of the n-best at any length. Otherwise, as is usual, at most
-    until `beam` have ended and the best live one is not better than the worst of them at its present length."""
-    other_ends: tuple[int, ...] = ()
-    """Tokens that end a hypothesis as eos does."""
-
-    @property
-    def ends(self) -> tuple[int, ...]:
-        """All tokens that end a hypothesis."""
-        return (self.eos, *self.other_ends)
-
-    @property
-    def kept(self) -> int:
-        """How many finished hypotheses decide when to stop."""
-        return self.nbest if self.exact else max(self.beam, self.nbest)
-
-    def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise ConfigError(f"beam must be at least 1, not {self.beam}")
-        if not 1 <= self.nbest <= self.beam:
-            raise ConfigError(f"nbest must be between 1 and the beam ({self.beam}), not {self.nbest}")
-        if self.min_length < 0 or self.no_repeat < 0:
-            raise ConfigError("min_length and no_repeat must not be negative")
-        if self.eos in self.forbidden:
-            raise ConfigError("<eos> must not be among the forbidden tokens: no sentence could end")
-
-    def free_from(self, prefixes: Prefixes | None) -> float:
-        """The length from which on all that counts is which tokens are `banned`."""
-        return math.inf if self.no_repeat else max((len(prefix) for prefix in prefixes or ()), default=0)
-
-    def banned(self, length: int) -> tuple[int, ...]:
-        """What may not follow a hypothesis of this length."""
-        return (*self.forbidden, *self.ends) if length < self.min_length else self.forbidden
-
-    def constraints(self, prefixes: Prefixes | None, device: torch.device) -> list[Constraint]:
-        """The rules these options ask for, in the order in which they apply."""
-        rules: list[Constraint] = []
-        if self.forbidden:
-            rules.append(Forbid(torch.tensor(self.forbidden, device=device)))
-        if self.min_length:
-            rules.extend(MinLength(self.min_length, end) for end in self.ends)
-        if self.no_repeat:
-            rules.append(NoRepeat(self.no_repeat))
-        if rules:
-            rules.append(NeverStuck(self.eos))
-        if prefixes is not None:
-            rules.append(ForcedPrefix(prefixes, device))
-        return rules
+def constraints(options: SearchOptions, prefixes: Prefixes | None, device: torch.device) -> list[Constraint]:
+    """The rules that options ask for, in the order in which they apply."""
+    rules: list[Constraint] = []
+    if options.forbidden:
+        rules.append(Forbid(torch.tensor(options.forbidden, device=device)))
+    if options.min_length:
+        rules.extend(MinLength(options.min_length, end) for end in options.ends)
+    if options.no_repeat:
+        rules.append(NoRepeat(options.no_repeat))
+    if rules:
+        rules.append(NeverStuck(options.eos))
+    if prefixes is not None:
+        rules.append(ForcedPrefix(prefixes, device))
+    return rules
 
 
 def checked_limits(max_lengths: Tensor, options: SearchOptions, prefixes: Prefixes | None) -> list[int]:
@@ -185,18 +149,3 @@ def checked_limits(max_lengths: Tensor, options: SearchOptions, prefixes: Prefix
     limits: list[int] = max_lengths.tolist()
     check_limits(limits, options, prefixes)
     return limits
-
-
-def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefixes | None) -> None:
-    """An error if a search cannot be held to these lengths and prefixes."""
-    if any(limit < 1 for limit in limits):
-        raise ConfigError(f"the length limit must be at least 1, not {min(limits)}")
-    if prefixes is None:
-        return
-    if len(prefixes) != len(limits):
-        raise ConfigError(f"{len(prefixes)} prefixes for {len(limits)} sentences")
-    for prefix, limit in zip(prefixes, limits, strict=True):
-        if len(prefix) > limit:
-            raise ConfigError(f"a prefix of {len(prefix)} tokens does not fit into the length limit of {limit}")
-        if any(end in prefix for end in options.ends) or any(token < 0 for token in prefix):
-            raise ConfigError("a prefix must hold token ids other than <eos>")

@@ -15,7 +15,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -36,13 +36,22 @@ class Share:
 
     number: int = 0
     count: int = 1
+    together: bool = field(default=False, compare=False)
+    """Whether a launcher has started them all: one of them talks, of what all have done."""
 
     @property
     def suffix(self) -> str:
         return "" if self.count == 1 else f"-{self.number + 1}-of-{self.count}"
 
+    @property
+    def talks(self) -> bool:
+        return self.number == 0 or not self.together
+
     def all(self) -> "list[Share]":
         return [Share(number, self.count) for number in range(self.count)]
+
+    def __str__(self) -> str:
+        return f"part {self.number + 1} of {self.count}"
 
 
 WHOLE = Share()
@@ -178,7 +187,7 @@ def save_state(path: Path, begun: Begun) -> None:
 def open_partial(out: Path, share: Share, made: dict[str, Any], plan: Plan) -> Iterator[Partial]:
     """What there is of the result already, or a new one, for this process alone. One that was made in another way, or
     that is damaged, is refused."""
-    plan = _fitting(out, share, made) or plan
+    plan = plan_of(out, share, made) or plan
     path, state = partial_path(out, share), state_path(out, share)
     with claimed(path) as file:
         size = file.seek(0, os.SEEK_END)
@@ -195,8 +204,9 @@ def open_partial(out: Path, share: Share, made: dict[str, Any], plan: Plan) -> I
         yield Partial(file, out, share, begun)
 
 
-def _fitting(out: Path, share: Share, made: dict[str, Any]) -> Plan | None:
-    """The plan of what was begun here, by this process or those that it shares the work with."""
+def plan_of(out: Path, share: Share, made: dict[str, Any]) -> Plan | None:
+    """The plan of what was begun here, by this process or those that it shares the work with; refuses what was begun
+    in another way."""
     plan = None
     for path, count in _states(out):
         if count != share.count:
@@ -221,7 +231,7 @@ def _states(out: Path) -> list[tuple[Path, int]]:
     return [(path, int(match[1] or 1)) for path, match in found if match]
 
 
-OTHER = {"input": "another input, or it has changed", "model": "another model", "data": "other data"}
+OTHER = {"input": "another input, or it has changed", "model": "another model or shortlist", "data": "other data"}
 """What is told of a digest that is not the same."""
 
 
@@ -246,10 +256,14 @@ def progress_of(out: Path, share: Share) -> Done:
     return Done(**sums, complete=len(done) == share.count and all(each.complete for each in done))
 
 
-def finish(out: Path, make: Callable[[Iterator[bytes]], None] | None = None, share: Share = WHOLE) -> bool:
+Make = Callable[[Iterator[bytes]], None]
+
+
+def finish(out: Path, make: Make | None = None, share: Share = WHOLE) -> bool:
     """Put the rows in order and remove the partial results; False if some of them are not complete.
 
-    `make` makes of the rows what there is to be; without it they become `out`.
+    `make` makes of the rows what there is to be, and says beside it what made it; without it they become `out`, and a
+    record is left.
     """
     lock = _merging(out)
     if not progress_of(out, share).complete:
@@ -263,32 +277,47 @@ def finish(out: Path, make: Callable[[Iterator[bytes]], None] | None = None, sha
         write_table(made_path(out), {"made": made, "content": _digest(out)})
         _remove_of(out, made)
         lock.unlink(missing_ok=True)  # one that starts now may have done it
-        if share.count == 1:
+        if make is not None and share.count == 1:
             made_path(out).unlink(missing_ok=True)
     return True
 
 
-def is_made(out: Path, made: dict[str, Any], share: Share = WHOLE) -> bool:
-    """Whether an earlier start, or another process of this one, has finished `out` with the same settings."""
+def finish_together(out: Path, made: dict[str, Any], share: Share, make: Make | None = None) -> bool:
+    """Put the rows in order, if this process is the last one; False if others are still at it, or have done it."""
+    try:
+        if finish(out, make, share):
+            return True
+    except BusyError:  # the other of the last two
+        return False
+    is_made(out, made)  # by others, while this one started: what it has made in vain is removed
+    return False
+
+
+def is_made(out: Path, made: dict[str, Any]) -> bool:
+    """Whether an earlier start, or another process of this one, has finished `out` with the same settings, and it is
+    as it was then. A record that is of no more use is removed."""
     path = made_path(out)
     if not path.exists():
         return False
-    table = read_table(path)
+    try:
+        table = read_table(path)
+    except CheckpointError:  # damaged, or another process has just removed it
+        table = {}
     before = table.get("made")
     same = out.is_file() and before == json.loads(json.dumps(made)) and _digest(out) == table.get("content")
     _remove_of(out, before)
-    if same:
-        _merging(out).unlink(missing_ok=True)
-    if not same or share.count == 1:
-        path.unlink(missing_ok=True)
+    (_merging(out) if same else path).unlink(missing_ok=True)
     return same
 
 
 def _remove_of(out: Path, made: Any) -> None:
-    """Remove the partial results of a finished work, each state last: nothing else says whose the other file is."""
+    """Remove the partial results of a finished work, each state last: nothing else says whose the other file is.
+
+    One that is not complete is of a work that others have just begun anew, in the same way.
+    """
     for path, _ in _states(out):
         begun = _read_if_there(path)
-        if begun is not None and begun.made == made:
+        if begun is not None and begun.made == made and begun.done.complete:
             path.with_suffix("").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
     for path in out.parent.iterdir():  # what killed processes were writing
@@ -388,8 +417,9 @@ def _merging(out: Path) -> Path:
 
 
 def made_path(out: Path) -> Path:
-    """Says that `out` is finished. Stays where several processes made it: one that starts late has to know."""
-    return out.with_name(f"{out.name}.partial-made.json")
+    """Says that `out` is finished, and what made it: the same command has nothing to do then, nor has one of several
+    processes that starts late."""
+    return out.with_name(f"{out.name}.made.json")
 
 
 @contextlib.contextmanager

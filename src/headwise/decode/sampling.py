@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from headwise.decode.constraints import Prefixes, SearchOptions
-from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.search import State, Stepper, no_way_on, walk
-from headwise.errors import ConfigError
+from headwise.decode.hypothesis import Hypothesis, no_way_on
+from headwise.decode.options import Prefixes, SamplingOptions, SearchOptions
+from headwise.decode.search import State, Stepper, walk
 
-
-@dataclass(frozen=True)
-class SamplingOptions:
-    """How tokens are drawn. The defaults draw from the model's distribution as it is."""
-
-    temperature: float = 1.0
-    top_k: int = 0  # only from the k likeliest tokens; 0 is off
-    top_p: float = 1.0  # only from the fewest likeliest tokens that hold this much probability; 1 is off
-    samples: int = 1  # a sentence
-
-    def __post_init__(self) -> None:
-        if not 0 < self.temperature < math.inf:
-            raise ConfigError(
-                f"temperature must be above 0, not {self.temperature}; for the likeliest tokens, leave out --sample"
-            )
-        if self.top_k < 0:
-            raise ConfigError(f"top_k must not be negative, not {self.top_k}")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p must be above 0 and at most 1, not {self.top_p}")
-        if self.samples < 1:
-            raise ConfigError(f"samples must be at least 1, not {self.samples}")
+__all__ = ["SamplingOptions", "distribution", "drawing", "sample"]
 
 
 def distribution(scores: Tensor, sampling: SamplingOptions) -> Tensor:

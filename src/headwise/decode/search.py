@@ -16,11 +16,12 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 import torch
 from torch import Tensor
 
-from headwise.decode.constraints import Prefixes, SearchOptions, Step, checked_limits, constrain
-from headwise.decode.hypothesis import Hypothesis, Trace, length_penalty
-from headwise.errors import HeadwiseError
+from headwise.decode.constraints import Step, checked_limits, constrain, constraints
+from headwise.decode.hypothesis import Hypothesis, length_penalty, no_way_on
+from headwise.decode.options import Prefixes, SearchOptions
+from headwise.decode.trace import Trace
 
-__all__ = ["Hypothesis", "SearchOptions", "Stepper", "beam_search", "greedy", "length_penalty", "walk"]
+__all__ = ["Hypothesis", "SearchOptions", "Stepper", "beam_search", "greedy", "length_penalty", "no_way_on", "walk"]
 
 State = TypeVar("State")
 
@@ -54,7 +55,7 @@ class _Likeliest(Generic[State]):
         self, stepper: Stepper[State], options: SearchOptions, prefixes: Prefixes | None, device: torch.device
     ) -> None:
         self._stepper = stepper
-        self._rules = options.constraints(prefixes, device)
+        self._rules = constraints(options, prefixes, device)
         self._options = options
         self._chooser = stepper if isinstance(stepper, Chooser) else None
         self._free_from = options.free_from(prefixes)
@@ -109,11 +110,6 @@ def beam_search(
     return _beam_search(stepper, state, max_lengths, options, prefixes)
 
 
-def no_way_on() -> HeadwiseError:
-    """The error of a model that breaks its contract; loud, because any output would be made up."""
-    return HeadwiseError("the model leaves no possible next token: all its log-probabilities are NaN or -inf")
-
-
 def walk(
     stepper: Stepper[State],
     state: State,
@@ -123,7 +119,7 @@ def walk(
     pick: Callable[[Tensor], Tensor],
 ) -> list[Hypothesis]:
     """One hypothesis a row, its tokens picked by `pick`: constrained scores [R, V] -> tokens [R]."""
-    rules = options.constraints(prefixes, max_lengths.device)
+    rules = constraints(options, prefixes, max_lengths.device)
 
     def choose(tokens: Tensor, state: State, trace: Trace, sentences: Tensor) -> tuple[Tensor, Tensor, State]:
         log_probabilities, state = stepper.step(tokens, state)

@@ -1,19 +1,23 @@
 """A model on its device, ready to answer: what the text-in, text-out classes have in common."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from headwise.config import ModelConfig
 from headwise.devices import best_device
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.folder import LoadedModel, Task, is_rounded, load
+from headwise.models.config_file import is_rounded
+from headwise.models.loaded import LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
 
-M = TypeVar("M", bound=nn.Module)
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+M = TypeVar("M", bound="nn.Module")
 
 COMMANDS = {
     "translation": "headwise translate",
@@ -43,6 +47,10 @@ class Served(Generic[M]):
 
 def open_model(model: str | Path | LoadedModel, device: str) -> tuple[LoadedModel, torch.device]:
     """The model on the device, from its folder if need be."""
+    import torch
+
+    from headwise.models.folder import load
+
     chosen = best_device(device)
     if isinstance(model, LoadedModel):
         return model, chosen

@@ -1,4 +1,4 @@
-"""Long texts in pieces that a model can take: split at sentence ends, packed up to a number of tokens.
+"""Long texts in pieces that a model can take: split at sentence ends, and cut where a sentence is too long.
 
 Nothing is ever dropped: each piece keeps the white space that followed it, so `join` gives back the text, and
 a translator can put its translations between the separators of the original.
@@ -63,30 +63,15 @@ def join(pieces: Iterable[Piece]) -> str:
     return "".join(text + separator for text, separator in pieces)
 
 
-def pack(pieces: Iterable[Piece], length_of: Callable[[str], int], limit: int) -> list[Piece]:
-    """Consecutive sentences in groups of at most `limit` by `length_of`; `join` of both is the same text.
+def cut(sentence: Piece, length_of: Callable[[str], int], limit: int) -> list[Piece]:
+    """A sentence in pieces of at most `limit` by `length_of`; `join` of them is the same text.
 
-    Groups do not reach over line breaks. A sentence beyond the limit is cut at commas and the like, else at
-    spaces, else between characters. Only a character beyond the limit by itself makes a group that is, too.
+    One beyond the limit is cut at commas and the like, else at spaces, else between characters. Only a character
+    beyond the limit by itself makes a piece that is, too.
     """
     if limit < 1:
         raise ConfigError(f"the limit of a piece must be at least 1 token, not {limit}")
-
-    def fits(text: str) -> bool:
-        return length_of(text) <= limit
-
-    groups: list[Piece] = []
-    run: list[Piece] = []  # sentences that may share groups
-    for piece in pieces:
-        if piece.text and fits(piece.text):
-            run.append(piece)
-            if not _LINE_BREAKS.search(piece.separator):
-                continue
-            groups += _fill(run, fits)
-        else:
-            groups += [*_fill(run, fits), *_cut(piece, fits, _CUTS)]
-        run = []
-    return [*groups, *_fill(run, fits)]
+    return _cut(sentence, lambda text: length_of(text) <= limit, _CUTS)
 
 
 def _split(text: str) -> Iterator[Piece]:

@@ -1,26 +1,36 @@
-"""Text in, text out: the whole way from sentences to translations, batched and in the order of the input."""
+"""Text in, text out: the whole way from sentences to translations, batched and in the order of the input.
+
+PyTorch is loaded with the model: one in int8 that the native engine translates with needs neither.
+"""
+
+from __future__ import annotations
 
 import copy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from headwise.decode.alignment import Alignment, align
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
-from headwise.decode.constraints import check_limits
-from headwise.decode.engines import AUTO, Say, make_engine
+from headwise.decode.engines import AUTO, Aligner, Engine, Say, make_engine
 from headwise.decode.hypothesis import Hypothesis, length_penalty
-from headwise.decode.sampling import SamplingOptions
-from headwise.decode.search import SearchOptions
-from headwise.decode.serving import serve
-from headwise.decode.split import Piece, pack, split
+from headwise.decode.options import SamplingOptions, SearchOptions, check_limits
+from headwise.decode.serving import Served, serve
+from headwise.decode.shortlist import Shortlists, choose_shortlists, search_restricted
+from headwise.decode.split import Piece, cut, split
+from headwise.decode.stored import open_stored
 from headwise.errors import ConfigError, DataError
-from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.loaded import INT8, LoadedModel
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from headwise.models.encoder_decoder import EncoderDecoder
 
 LONGEST_WHOLE = 4096
 """Tokens of a text that is scored or inspected, hence taken whole; what is translated is split instead."""
@@ -69,7 +79,7 @@ class Translation:
     tokens: list[str] = field(default_factory=list)
     alignment: Alignment = field(default_factory=list)
     """Pairs (source word, target word), counted from 0 in the words between spaces."""
-    nbest: list["Translation"] = field(default_factory=list)
+    nbest: list[Translation] = field(default_factory=list)
     """The best candidates, this one first; a single text in parts has one."""
     complete: bool = True
     """False if the length limit ended it before `<eos>`."""
@@ -92,24 +102,74 @@ class _Frame:
     after: list[int]  # <eos>
     sos: int
     start: list[int]  # what every translation begins with
+    direction: tuple[str, str]
 
 
 class Translator:
     """A model ready to translate. `engine` names what does the arithmetic of a search (see `engines`); `say` is told
-    what cannot be done as asked here. Engines lay out weights anew: a model that is trained on wants a new one."""
+    what cannot be done as asked here. Engines lay out weights anew: a model that is trained on wants a new one.
+
+    A `shortlist` in the model's folder (see `shortlist`) is used by the engine int8; with True by float32 too, and it
+    has to be there; with False by none."""
 
     def __init__(
-        self, model: str | Path | LoadedModel, device: str = "auto", engine: str = AUTO, say: Say = warnings.warn
+        self,
+        model: str | Path | LoadedModel,
+        device: str = "auto",
+        engine: str = AUTO,
+        say: Say = warnings.warn,
+        shortlist: Shortlists | bool | None = None,
     ) -> None:
         if isinstance(model, LoadedModel) and engine == INT8 and model.precision != INT8:
             model = replace(model, model=copy.deepcopy(model.model))  # the caller's own stays as it is
-        served = serve(model, device, EncoderDecoder, "translates")
-        self.model, self.tokenizer, self.device = served.model, served.tokenizer, served.device
-        self.config, self.task = served.config, served.task
-        self._engine = make_engine(engine, served.loaded, self.device, say)
+        self._given = model, device
+        self._stored = None
+        if not isinstance(model, LoadedModel) and engine in (AUTO, INT8) and device in ("auto", "cpu"):
+            self._stored = open_stored(Path(model))
+        known = self._stored.description if self._stored else self._served
+        assert known.tokenizer is not None
+        self.tokenizer, self.config, self.task = known.tokenizer, known.config, known.task
+        self._engine: Engine = (
+            self._stored.engine if self._stored else make_engine(engine, self._served.loaded, self.device, say)
+        )
         self.engine = self._engine.name
         """What does the arithmetic, by name: never `auto`."""
         self._positions = self.config.position_limit
+        folder = None if isinstance(model, LoadedModel) else Path(model)
+        self.shortlist = choose_shortlists(shortlist, self._engine, folder, self.tokenizer)
+        """Which tokens a translation may have, if not all."""
+
+    @cached_property
+    def _served(self) -> Served[EncoderDecoder]:
+        from headwise.models.encoder_decoder import EncoderDecoder
+
+        return serve(*self._given, EncoderDecoder, "translates")
+
+    @property
+    def model(self) -> EncoderDecoder:
+        """The model itself, on its device; built when it is first asked for, where the engine does without."""
+        return self._served.model
+
+    @property
+    def device(self) -> torch.device:
+        if self._stored is None:
+            return self._served.device
+        import torch
+
+        return torch.device("cpu")
+
+    @property
+    def on_gpu(self) -> bool:
+        return self._stored is None and self.device.type == "cuda"
+
+    def weights_digest(self) -> str:
+        """Names the weights, wherever they came from."""
+        if self._stored is not None:
+            return self._stored.digest
+        from headwise.models.weights import weights_of
+        from headwise.storage import tensors_digest
+
+        return tensors_digest(weights_of(self.model))
 
     def translate(
         self,
@@ -138,17 +198,17 @@ class Translator:
         queue.sort(key=lambda at: -len(parts[at[0]][at[1]].source))
         done: dict[tuple[int, int], list[Translation]] = {}
         forced = self.tokenizer.encode_target(prefix) if prefix else []
-        generator = torch.Generator(self.device).manual_seed(options.seed)
+        generator = self._generator(options.seed) if options.sampling else None
         width = options.nbest if options.sampling else max(options.beam, options.nbest)
         lengths = [len(parts[row][place].source) * width for row, place in queue]
-        budget = options.batch_tokens or (GPU_BATCH_TOKENS if self.device.type == "cuda" else 0)
+        budget = options.batch_tokens or self._engine.batch_tokens
         if options.alignments and not options.batch_tokens:
-            budget //= 4  # the attention of all of them is kept
+            budget = min(budget, GPU_BATCH_TOKENS) // 4  # the attention of all of them is kept
         for numbers in by_budget(range(len(queue)), lengths, budget):
             batch = [queue[number] for number in numbers]
             sources = [parts[row][place].source for row, place in batch]
             prefixes = [[*frame.start, *forced] if place == 0 else frame.start for _, place in batch]
-            done.update(zip(batch, self._search(sources, prefixes, options, generator, frame.sos), strict=True))
+            done.update(zip(batch, self._search(sources, prefixes, options, generator, frame), strict=True))
             if progress is not None:
                 progress(len(done))
         return [
@@ -186,7 +246,6 @@ class Translator:
         target_ids = [[*frame.start, *ids] for ids in self.tokenizer.encode_target_batch(targets)]
         return self.log_probabilities(source_ids, target_ids, frame.sos)
 
-    @torch.inference_mode()
     def log_probabilities(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], sos: int | None = None
     ) -> list[list[float]]:
@@ -194,6 +253,8 @@ class Translator:
 
         `sos` is what the decoder is given first, if it is not the tokenizer's own.
         """
+        import torch
+
         sos = self.tokenizer.sos if sos is None else sos
         for ids in (*sources, *([sos, *target] for target in targets)):
             self.check_length(ids)
@@ -201,25 +262,43 @@ class Translator:
         result: list[list[float]] = [[] for _ in sources]
         for rows in by_budget(order, [max(len(s), len(t)) + 2 for s, t in zip(sources, targets, strict=True)]):
             target = self._pad([[sos, *targets[i], self.tokenizer.eos] for i in rows])
-            encoded = self.model.encode(self._pad([sources[i] for i in rows]))
-            logits = self.model.output_projection(self.model.decode(target[:, :-1], encoded).hidden)
-            chosen = logits.float().log_softmax(-1).gather(-1, target[:, 1:, None])[..., 0].tolist()
+            with torch.inference_mode():
+                encoded = self.model.encode(self._pad([sources[i] for i in rows]))
+                logits = self.model.output_projection(self.model.decode(target[:, :-1], encoded).hidden)
+                chosen = logits.float().log_softmax(-1).gather(-1, target[:, 1:, None])[..., 0].tolist()
             for i, log_p in zip(rows, chosen, strict=True):
                 result[i] = log_p[: len(targets[i]) + 1]
         return result
 
-    @torch.inference_mode()
+    def begin(
+        self, sources: Sequence[Sequence[int]], count: int, source: str | None = None, target: str | None = None
+    ) -> list[list[int]]:
+        """The `count` likeliest tokens, or all that may be said if these are fewer, that translations of sources (ids,
+        without specials) begin with; an end is none of them."""
+        frame = self._frame(source, target)
+        framed = [[*frame.before, *ids, *frame.after] for ids in sources]
+        prefixes = [frame.start] * len(sources)
+        width = min(count + 1, self.tokenizer.size)
+        options = SearchOptions(frame.sos, self.tokenizer.eos, width, width, forbidden=self.tokenizer.specials)
+        found = self._engine.search(framed, [len(frame.start) + 1] * len(sources), options, prefixes)
+        return [[one.tokens[-1] for one in each if not one.finished][:count] for each in found]
+
+    def _generator(self, seed: int) -> torch.Generator:
+        import torch
+
+        return torch.Generator(self.device).manual_seed(seed)
+
     def _search(
         self,
         sources: list[list[int]],
         prefixes: list[list[int]],
         options: TranslateOptions,
-        generator: torch.Generator,
-        sos: int,
+        generator: torch.Generator | None,
+        frame: _Frame,
     ) -> list[list[Translation]]:
         """The n-best translations of one batch."""
         search = SearchOptions(
-            sos=sos,
+            sos=frame.sos,
             eos=self.tokenizer.eos,
             beam=max(options.beam, options.nbest) if options.sampling is None else 1,
             nbest=options.nbest if options.sampling is None else 1,
@@ -233,12 +312,17 @@ class Translator:
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
         check_limits(limits, search, prefixes)
-        if options.sampling is None:
-            found = self._engine.search(sources, limits, search, prefixes)
+        if options.sampling is None or generator is None:
+            asked = (sources, limits, search, prefixes)
+            if self.shortlist is None:
+                found = self._engine.search(*asked)
+            else:
+                allowed = self.shortlist.allowed(sources, prefixes, frame.direction)
+                found = search_restricted(self._engine, *asked, allowed)
         else:
             sampling = replace(options.sampling, samples=options.nbest)
             found = self._engine.draw(sources, limits, search, prefixes, sampling, generator)
-        alignments = self._align(sources, found, sos) if options.alignments else None
+        alignments = self._align(sources, found, frame.sos) if options.alignments else None
         return [
             [
                 self._translation(hypothesis, alignments[row][rank] if alignments else [])
@@ -248,21 +332,30 @@ class Translator:
         ]
 
     def _align(self, sources: list[list[int]], found: list[list[Hypothesis]], sos: int) -> list[list[Alignment]]:
-        """Word alignments by one more pass over the finished translations, which shows the attention.
-
-        The last but one layer that attends: the last one already looks ahead to the word it has to write next.
-        """
+        """Word alignments by one more pass over the finished translations, which shows the attention."""
         rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
         targets = [[sos, *h.tokens] for hypotheses in found for h in hypotheses]
-        encoded = self.model.encode(self._pad(sources)).select(torch.tensor(rows, device=self.device))
-        cross_weights = self.model.decode(self._pad(targets), encoded, capture=True).cross_weights
-        attention = cross_weights[max(0, len(cross_weights) - 2)].mean(1)  # [rows, T, S]
+        aligner = self._engine if isinstance(self._engine, Aligner) else self
+        attention = aligner.attention([sources[row] for row in rows], targets)
         alignments = iter(
             # Row t is the attention that led to token t: the query there is the token before it.
             align(weights, self.tokenizer.word_ids(sources[row]), self.tokenizer.word_ids(target[1:]))
             for weights, row, target in zip(attention, rows, targets, strict=True)
         )
         return [[next(alignments) for _ in hypotheses] for hypotheses in found]
+
+    def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Sequence[NDArray[Any]]:
+        """What each token of a target looked at in its source, by the model itself: weights [T, S], padded, a pair.
+
+        The last but one layer that attends: the last one already looks ahead to the word it has to write next.
+        """
+        import torch
+
+        with torch.inference_mode():
+            encoded = self.model.encode(self._pad(sources))
+            cross_weights = self.model.decode(self._pad(targets), encoded, capture=True).cross_weights
+            weights = cross_weights[max(0, len(cross_weights) - 2)].mean(1)  # [pairs, T, S]
+        return list(weights.float().cpu().numpy())
 
     def _translation(self, hypothesis: Hypothesis, alignment: Alignment) -> Translation:
         return Translation(
@@ -289,7 +382,7 @@ class Translator:
         else:
             # Each sentence by itself, as most models have seen them: given two at once, they may leave one out.
             # A sentence is cut only where it is longer than anything the model has seen.
-            pieces = [piece for sentence in split(text) for piece in pack([sentence], length_of, longest)]
+            pieces = [piece for sentence in split(text) for piece in cut(sentence, length_of, longest)]
         return [
             _Part(piece.text, piece.separator, self._source_ids(piece.text, frame))
             for piece in pieces
@@ -330,7 +423,7 @@ class Translator:
         languages = direction if self.task.tags else ("", "")
         before, after = self.tokenizer.source_frame(*languages)
         start = self.tokenizer.target_start(languages[1])
-        return _Frame(before, after, self.tokenizer.decoder_start(languages[1]), start)
+        return _Frame(before, after, self.tokenizer.decoder_start(languages[1]), start, direction)
 
     def _join(self, parts: list[_Part], found: list[list[Translation]]) -> Translation:
         """One result a text, whatever the number of its parts."""

@@ -4,71 +4,56 @@ and so do the folders and files of other programs (see `foreign` and `convert`).
 """
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from headwise.atomic import whole_folder, write_json
-from headwise.config import ModelConfig, from_tables, modern_model, to_tables
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.convert.family import Ids
+from headwise.models.config_file import (
+    CONFIG,
+    SHORTLIST,
+    WEIGHTS,
+    is_rounded,
+    load_description,
+    save_description,
+    shortlist_path,
+)
 from headwise.models.convert.published import export_published
 from headwise.models.foreign import read_foreign, write_folder
-from headwise.models.loaded import INT8, PRECISIONS, Description, LoadedModel, Task
+from headwise.models.loaded import INT8, Description, LoadedModel, Task
 from headwise.models.published import PREPROCESSOR, is_foreign, preprocessor_config, published_tokenizer, read_published
 from headwise.models.shards import has_tensors, load_whole
 from headwise.models.weights import Weights, check_weights, weights_of
 from headwise.nn.int8 import to_int8
 from headwise.nn.lora import merged_weights
-from headwise.storage import (
-    FORMAT,
-    check_folder,
-    check_format,
-    read_json,
-    save_tensors,
-    text_digest,
-)
+from headwise.storage import check_folder, load_tensors, read_json, save_tensors
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
 
 __all__ = [
+    "CONFIG",
+    "SHORTLIST",
+    "WEIGHTS",
     "Description",
     "LoadedModel",
     "Task",
     "convert",
+    "is_rounded",
     "load",
     "load_description",
     "read_model",
     "read_tokenizer",
     "save_description",
     "save_model",
+    "shortlist_path",
 ]
 
-CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
 AVERAGED = "average.safetensors"
 CHECKPOINTS = "checkpoints"
 STATE = "state.json"
 """In a checkpoint: where the run stood."""
-
-
-def save_description(folder: Path, description: Description) -> None:
-    """All of a model's folder that is known before it is trained."""
-    if description.tokenizer is not None:
-        description.tokenizer.save(folder)
-    described = {
-        "format": FORMAT,
-        "model": to_tables(description.config),
-        "vocabulary": description.rows,
-        "ids": to_tables(description.specials),
-        "tokenizer": description.tokenizer is not None,
-        "task": to_tables(description.task),
-    }
-    if description.precision != "float32":
-        described["precision"] = description.precision
-    write_json(folder / CONFIG, {**described, "digest": _digest(described)})
 
 
 def save_model(folder: Path, loaded: LoadedModel) -> None:
@@ -106,15 +91,6 @@ def read_model(folder: Path, *, rounded: bool = False) -> tuple[Description, Wei
     return description, load_weights(folder)
 
 
-def is_rounded(folder: str | Path) -> bool:
-    """Whether a folder's weights are int8."""
-    path = Path(folder) / CONFIG
-    if is_foreign(Path(folder)) or not path.is_file():
-        return False
-    described = read_json(path)
-    return isinstance(described, dict) and described.get("precision") == INT8
-
-
 def read_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a model, or of a folder that holds nothing else."""
     if not is_foreign(folder):
@@ -143,6 +119,8 @@ def convert(source: Path, target: Path, to: str, model_type: str = "", precision
         if to == "headwise":
             save_tensors(folder / WEIGHTS, weights)
             save_description(folder, description)
+            if shortlist_path(source).is_file():  # of the tokenizer, which is the same
+                save_tensors(folder / SHORTLIST, load_tensors(shortlist_path(source)))
         else:
             _publish(folder, description, weights, model_type)
     return description
@@ -182,35 +160,6 @@ def _generation(description: Description) -> dict[str, Any] | None:
     }
 
 
-def load_description(folder: Path) -> Description:
-    """All of a model but its weights."""
-    home = _home(folder)
-    path = home / CONFIG
-    described = read_json(path)
-    check_format(path, described)
-    config, task = _describe(path, described)
-    has_tokenizer = described.get("tokenizer", True)
-    tokenizer = load_tokenizer(home) if has_tokenizer else None
-    vocabulary = described.get("vocabulary")
-    spare = vocabulary - tokenizer.size if isinstance(vocabulary, int) and tokenizer is not None else 0
-    if not isinstance(vocabulary, int) or spare < 0 or (spare and not task.published):  # published ones may have more
-        raise CheckpointError(
-            f"{home}: the tokenizer has {tokenizer.size if tokenizer else 0} tokens, the model {vocabulary}: "
-            "they are not of one run"
-        )
-    digest = described.pop("digest", None)
-    if digest is not None and digest != _digest(described):
-        raise CheckpointError(f"{path}: altered: its content does not match its digest")
-    try:
-        ids = from_tables(Ids, described.get("ids", {}), "ids.")
-    except (ConfigError, AttributeError) as error:
-        raise CheckpointError(f"{path}: damaged: {error}") from None
-    precision = described.get("precision", "float32")
-    if precision not in PRECISIONS:
-        raise CheckpointError(f"{path}: weights in {precision!r}, which this version does not know")
-    return Description(config, tokenizer, task, vocabulary, ids, precision)
-
-
 def step_folder(run: Path, step: int) -> Path:
     return run / CHECKPOINTS / f"step-{step:08d}"
 
@@ -235,31 +184,3 @@ def load_weights(folder: Path) -> Weights:
         raise CheckpointError(f"{finished[-1] / STATE}: damaged: it names no best step")
     best = step_folder(folder, best_step)
     return load_weights(best if best.is_dir() else finished[-1])
-
-
-def _home(folder: Path) -> Path:
-    """The folder that holds config and tokenizer: a checkpoint's are its run's."""
-    for home in (folder, folder.resolve().parent.parent):
-        if (home / CONFIG).is_file():
-            return home
-    raise CheckpointError(f"{folder}: not a model folder (it has no {CONFIG})")
-
-
-def _describe(path: Path, described: dict[str, Any]) -> tuple[ModelConfig, Task]:
-    for part in ("model", "task"):
-        if not isinstance(described.get(part), dict):
-            raise CheckpointError(f"{path}: damaged: it has no table {part}")
-    try:
-        config = from_tables(ModelConfig, modern_model(described["model"]), "model.")
-        task = from_tables(Task, described["task"], "task.")
-    except (TypeError, ConfigError) as error:  # TypeError: a field without a default is missing
-        raise CheckpointError(f"{path}: damaged: {error}") from None
-    if (task.kind == "translation" and not task.directions) or any(
-        len(direction) != 2 for direction in task.directions
-    ):
-        raise CheckpointError(f"{path}: damaged: task.directions must be pairs of languages")
-    return config, task
-
-
-def _digest(described: dict[str, Any]) -> str:
-    return text_digest(json.dumps(described, sort_keys=True).encode())

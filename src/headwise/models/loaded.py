@@ -1,17 +1,19 @@
-"""A model in memory, with all that is known of it."""
+"""A model in memory, with all that is known of it. PyTorch is loaded where a model is built."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING
 
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.build import build
-from headwise.models.convert.family import Ids
-from headwise.models.weights import Weights, adopt_weights
-from headwise.nn.int8 import to_int8
 from headwise.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from headwise.models.weights import Weights
 
 INT8 = "int8"
 PRECISIONS = ("float32", INT8)
@@ -49,6 +51,18 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Ids:
+    """The special tokens that a model's config names."""
+
+    pad: int = 0
+    sos: int | None = None
+    """What a decoder starts from."""
+    eos: int | None = None
+    ends: tuple[int, ...] = ()
+    """Where several tokens end a text: all of them."""
+
+
+@dataclass(frozen=True)
 class LoadedModel:
     """A model with its tokenizer and what it does."""
 
@@ -65,7 +79,7 @@ class LoadedModel:
     """Of the matrices, as they were stored: float32, or int8 for translating on a CPU alone."""
 
     @property
-    def description(self) -> "Description":
+    def description(self) -> Description:
         return Description(self.config, self.tokenizer, self.task, self.vocabulary, self.ids, self.precision)
 
 
@@ -93,6 +107,10 @@ class Description:
 
     def build(self, where: str, weights: Weights, device: str | torch.device = "cpu") -> LoadedModel:
         """The model with these weights, ready for use."""
+        import torch
+
+        from headwise.models.weights import adopt_weights
+
         model = self.empty(where)
         floats = {name: tensor if tensor.dtype == torch.int8 else tensor.float() for name, tensor in weights.items()}
         adopt_weights(model, floats, where)
@@ -101,6 +119,11 @@ class Description:
 
     def empty(self, where: str) -> nn.Module:
         """The model without memory for weights: their names and shapes."""
+        import torch
+
+        from headwise.models.build import build
+        from headwise.nn.int8 import to_int8
+
         try:
             with torch.device("meta"):
                 model = build(self.config, self.rows, self.specials.pad)

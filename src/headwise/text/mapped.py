@@ -40,7 +40,8 @@ class Mapped(Tokenizer):
                 model_proto=parts.files.get(TARGET, parts.files[SOURCE])
             )
             self._ids: dict[str, int] = json.loads(parts.files[TABLE])
-            self._target_ids: dict[str, int] = json.loads(parts.files.get(TARGET_TABLE, parts.files[TABLE]))
+            own = parts.files.get(TARGET_TABLE)
+            self._target_ids: dict[str, int] = self._ids if own is None else json.loads(own)
             self._code = re.compile(parts.settings["code"], re.DOTALL) if parts.settings["code"] else None
             found = sorted(parts.settings["found"], key=len, reverse=True)
             self._split = re.compile("(" + "|".join(map(re.escape, found)) + ")")

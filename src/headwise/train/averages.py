@@ -2,13 +2,11 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from headwise.errors import CheckpointError
-from headwise.models.folder import WEIGHTS, load, load_description, load_weights, save_model
 from headwise.models.weights import Weights, set_weights, weights_of
 from headwise.train.parts import local
 
@@ -59,16 +57,3 @@ def swapped(model: nn.Module, weights: Weights | None) -> Iterator[None]:
         yield
     finally:
         set_weights(model, own, "training weights")
-
-
-def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
-    """A model folder with the mean weights of several checkpoints or models of one run."""
-    if (out / WEIGHTS).exists():
-        raise CheckpointError(f"{out} holds a model already: choose another --out")
-    loaded = load(paths[0])
-    for path in paths[1:]:
-        described = load_description(path)
-        if described.config != loaded.config or described.tokenizer != loaded.tokenizer:
-            raise CheckpointError(f"{path}: {DIFFERENT}")
-    set_weights(loaded.model, mean_weights([load_weights(path) for path in paths]), str(out))
-    save_model(out, loaded)

@@ -16,7 +16,9 @@ from headwise.models.weights import parameter_count
 from headwise.storage import read_json
 from headwise.train.checkpoint import Progress
 from headwise.train.job import Scored
+from headwise.train.schedules import peak, warmup_steps
 
+CARD = "README.md"
 DISTILLATION = "distillation.json"
 """In the folder of a student: its teacher, and how the two compare."""
 DISTILLED = "## Distilled"
@@ -83,7 +85,8 @@ def model_card(
         "## Training",
         "",
         f"{progress.step:,} steps, {card.trained}, {progress.seconds / 60:.1f} minutes; seed {recipe.seed}, "
-        f"{recipe.train.schedule} schedule, dropout {recipe.model.dropout}. The weights are {source}. "
+        f"{recipe.train.schedule} schedule with a peak learning rate of {peak(recipe.train, recipe.model):.3g} after "
+        f"{warmup_steps(recipe.train):,} steps of warm-up, dropout {recipe.model.dropout}. The weights are {source}. "
         f"Every setting is in `recipe.json`. PyTorch {torch.__version__}, Python {platform.python_version()}.",
         "",
         *(

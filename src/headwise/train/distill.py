@@ -6,10 +6,11 @@ let the teacher translate them (resumable), and train as always; then compare th
 """
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from headwise.atomic import write_json, write_text
 from headwise.config import DataConfig, Recipe, to_tables
@@ -18,18 +19,34 @@ from headwise.data.fingerprint import fingerprint
 from headwise.data.formats import corpus_languages, corpus_paths
 from headwise.decode import bulk, partial
 from headwise.decode.back_translation import usable
+from headwise.decode.partial import WHOLE, Share
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError
-from headwise.train.card import DISTILLATION, with_distillation
+from headwise.train.card import CARD, DISTILLATION, with_distillation
 from headwise.train.comparison import SPEED_TEST, Comparison, compare_models, spoken
 from headwise.train.distill_sources import Chosen, choose_sources
 from headwise.train.job import Say
-from headwise.train.run import CARD, Outcome, claim, train
+from headwise.train.run import BusyError, Outcome, claim, train
 from headwise.train.run import check as check_run
 from headwise.train.start import recipe_from
 
 FOLDER = "distilled"
 """In the output folder: the sources, and what the teacher made of them."""
+LOOK_EVERY = 0.2
+"""Seconds between two looks whether other processes are done."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """How far it came."""
+
+    outcome: Outcome | None = None
+    """Of the training; None: it was stopped before that, or is another process's to do."""
+    comparison: Comparison | None = None
+    """In the process that talks, once the student is trained."""
+    stopped: bool = False
 
 
 def distill(
@@ -40,13 +57,15 @@ def distill(
     options: TranslateOptions,
     keep_references: bool,
     say: Say,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, everything: None,
     stop: Callable[[], bool] = bool,
-) -> tuple[Outcome, "Comparison"] | None:
+    share: Share = WHOLE,
+) -> Distilled:
     """Train the student of the recipe's `tables` on the translations of the teacher, whose folder is `name`.
 
-    The training corpora may also be plain `text` of the source language. None if it was stopped before the
-    training began; the outcome may be that of a training that was stopped. The same call goes on from there.
+    The training corpora may also be plain `text` of the source language. The outcome may be that of a training that
+    was stopped; the same call goes on from there. Several processes share the translations; those that work together
+    share the training too, and of others whichever ends last trains.
     """
     recipe = recipe_from({**tables, "task": "translation"})
     check_run(recipe)
@@ -55,22 +74,32 @@ def distill(
         raise ConfigError("--keep-references: there are none, as all training data are text of the source language")
     folder = Path(recipe.out).absolute() / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = choose_sources(recipe, folder, keep_references, say)
+    chosen = in_turn(folder, share, lambda: choose_sources(recipe, folder, keep_references, say), stop)
+    if chosen is None:
+        return Distilled(stopped=True)
     say(chosen.report)
     translations = translation_paths(teacher, recipe.data, chosen, options)
     student = recipe_from({**tables, "task": "translation", "data": student_data(recipe.data, chosen, translations)})
     claim(Path(recipe.out), student, lambda text: None)  # before hours of translating
     say_unused(folder, translations, say)
-    complete = translate_sources(
-        teacher, recipe.data, chosen, translations, options, progress or (lambda done, all: None), stop
-    )
-    if not complete:
-        return None
+    if not translate_sources(teacher, recipe.data, chosen, translations, options, progress, stop, say, share):
+        return Distilled(stopped=True)
+    while not all(path.exists() for path in translations):  # they appear when they are whole
+        if not share.together:
+            return Distilled()
+        if stop():
+            return Distilled(stopped=True)
+        time.sleep(LOOK_EVERY)
     if not student.data.valid:
         say("note: there are no references: validation is on held-out translations of the teacher")
-    outcome = train(student, say)
-    if outcome.interrupted:
-        return outcome, Comparison({}, (), 0)
+    try:
+        outcome = train(student, say)
+    except BusyError:
+        if share.count == 1 or share.together:
+            raise
+        return Distilled()
+    if outcome.interrupted or not outcome.first:
+        return Distilled(outcome)
     made = Translator(outcome.folder, recipe.train.device)
     first = next(number for number, lines in enumerate(chosen.sources) if lines)
     some = [text for _, text in itertools.islice(numbered_lines(chosen.source_path(first)), SPEED_TEST)]
@@ -79,7 +108,21 @@ def distill(
     record = {"from": name, "beam": options.beam, "step": step, "table": str(comparison), **comparison.as_dict()}
     write_json(outcome.folder / DISTILLATION, record)
     write_text(card, with_distillation(card.read_text(encoding="utf-8"), outcome.folder, step))
-    return outcome, comparison
+    return Distilled(outcome, comparison)
+
+
+def in_turn(folder: Path, share: Share, call: Callable[[], T], stop: Callable[[], bool]) -> T | None:
+    """What `call` returns, one process after the other: what the first leaves in the folder the others find. None if
+    stopped meanwhile."""
+    if share.count == 1:
+        return call()
+    while not stop():
+        try:
+            with partial.claimed(folder / ".choosing"):
+                return call()
+        except partial.BusyError:
+            time.sleep(LOOK_EVERY)
+    return None
 
 
 def check(recipe: Recipe, teacher: Translator, teacher_folder: str) -> None:
@@ -129,27 +172,45 @@ def translate_sources(
     options: TranslateOptions,
     progress: Callable[[int, int], None],
     stop: Callable[[], bool],
+    say: Say,
+    share: Share,
 ) -> bool:
-    """Write pairs of source and translation, a file for each corpus; what is there is used. False if stopped."""
+    """Write pairs of source and translation, a file for each corpus; what is there is used. False if stopped.
+
+    Of several processes, whichever ends a file last writes it.
+    """
     made = made_by(teacher, options)
-    before, everything = 0, sum(chosen.sources)
+
+    def sources(number: int) -> Iterator[str]:
+        return (text for _, text in numbered_lines(chosen.source_path(number)))
+
+    sizes = list(chosen.sources)
+    if share.count > 1 and not share.together:
+        sizes = [
+            bulk.size_of(sources(number), out, share, made, options, teacher.on_gpu)[0]
+            for number, out in enumerate(paths)
+        ]
+        say(f"{share}: {sum(sizes):,} of {sum(chosen.sources):,} sources")
+    before, everything = 0, sum(sizes)
     for number, (corpus, out) in enumerate(zip(data.train, paths, strict=True)):
-        if not out.exists():
+        if not partial.is_made(out, made) and not out.exists():
             complete = bulk.translate_lines(
                 teacher,
-                (text for _, text in numbered_lines(chosen.source_path(number))),
+                sources(number),
                 out,
                 languages=spoken(teacher, corpus_languages(corpus, data)),
                 options=options,
                 made=made,
                 row=lambda number, text, found: f"{text}\t{usable(text, found)}",
                 progress=lambda done, before=before: progress(before + done.lines, everything),  # type: ignore[misc]
+                share=share,
                 stop=stop,
+                say=say,
             )
             if not complete:
                 return False
-            partial.finish(out)
-        before += chosen.sources[number]
+            partial.finish_together(out, made, share)
+        before += sizes[number]
     return True
 
 

@@ -5,6 +5,8 @@ import threading
 from types import FrameType
 from typing import Any
 
+from headwise.errors import StoppedError
+
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -31,7 +33,14 @@ class StopRequest:
                 self._previous[number] = signal.signal(number, self._request)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    @property
+    def status(self) -> int:
+        """What a command ends with that was stopped, as shells and schedulers expect: 130 after Ctrl-C."""
+        return 128 + (self.number or signal.SIGINT)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if isinstance(error, StoppedError):
+            error.signal = self.number or signal.SIGINT
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous.clear()

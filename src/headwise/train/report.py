@@ -5,7 +5,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -19,6 +19,9 @@ from headwise.train.energy import EnergyMeter
 
 LOG = "log.jsonl"
 
+QUIET = 60.0
+"""Seconds after which a run that is not watched tells how far it is, if it has not since: a step may take seconds."""
+
 
 class RunReporter:
     """Console, `log.jsonl` and, if asked for, TensorBoard. Use as a context."""
@@ -31,18 +34,23 @@ class RunReporter:
         tensorboard: bool = False,
         stream: TextIO | None = None,
         unit: str = "tokens",
+        log_every: int = 1,
     ) -> None:
         self._log = run / LOG
+        self._log_every = log_every
         self._stream = stream or sys.stderr
         self._steps = steps
         self._unit = unit
         self._bar: Progress | None = None
         self._task: Any = None
-        self._board = _tensorboard(run) if tensorboard else None
+        self._board: Any = None
+        self._make_board = _tensorboard(run) if tensorboard else None
         self._meter = EnergyMeter()
         self._used = 0.0
         """Watt-hours of earlier starts."""
         self._last = (time.perf_counter(), 0.0)
+        self._said: float | None = None
+        """When how far it is was last told; None: not yet."""
         self._figures = ""
         self._unwritten = ""
         """Lines of the log for which there was no room on the disk."""
@@ -69,12 +77,19 @@ class RunReporter:
         write_text(self._log, "".join(json.dumps(record) + "\n" for record in kept))
         self._used = next((used for record in reversed(kept) if (used := record.get("watt_hours"))), 0.0)
         self._last = (time.perf_counter(), tokens)
+        if self._make_board is not None:
+            self._board = self._make_board(step + 1)
         if self._bar is not None:
             self._bar.update(self._task, completed=step)
 
     def stepped(self, step: int, nll: float) -> None:
-        """Move the bar: a step of a large model takes seconds, and lines of the log are many steps apart."""
-        if self._bar is not None:
+        """Move the bar, or say now and then how far it is: a step of a large model takes seconds, and lines of the log
+        are many steps apart."""
+        if self._bar is None:
+            soon = step % self._log_every == 0 or step == self._steps
+            if not soon and (self._said is None or time.perf_counter() - self._said >= QUIET):
+                self._far(f"step {step:,}/{self._steps:,}  loss {nll:.3f}")
+        else:
             figures = self._figures or f"loss {nll:.3f}"
             with _whether_or_not_it_is_read():
                 self._bar.update(self._task, completed=step, figures=figures)
@@ -90,7 +105,7 @@ class RunReporter:
             self.stepped(int(record["step"]), record["nll"])
         else:
             left = (self._steps - record["step"]) * record["seconds"] / record["step"]
-            self._line(f"step {record['step']:,}/{self._steps:,}  {figures}  left {duration(left)}")
+            self._far(f"step {record['step']:,}/{self._steps:,}  {figures}  left {duration(left)}")
 
     def validated(self, record: dict[str, float], best: bool, seconds: float = 0.0) -> None:
         self._write({"kind": "valid", **record, "best": best})
@@ -110,6 +125,10 @@ class RunReporter:
         then, before = self._last
         self._last = (now, tokens)
         return (tokens - before) / max(now - then, 1e-9)
+
+    def _far(self, text: str) -> None:
+        self._said = time.perf_counter()
+        self._line(text)
 
     def _line(self, text: str) -> None:
         with _whether_or_not_it_is_read():
@@ -183,9 +202,10 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
-def _tensorboard(run: Path) -> Any:
+def _tensorboard(run: Path) -> Callable[[int], Any]:
+    """What makes the writer for the steps from one on; what an earlier start wrote of them is not shown any more."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise ConfigError("train.tensorboard needs the package tensorboard: pip install tensorboard") from None
-    return SummaryWriter(run / "tensorboard")
+    return lambda step: SummaryWriter(run / "tensorboard", purge_step=step)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 
@@ -22,8 +22,8 @@ from headwise.nn.lora import merge_lora
 from headwise.storage import read_table, save_tensors, write_table
 from headwise.text.kinds import load_tokenizer
 from headwise.train.averages import mean_weights
-from headwise.train.card import with_distillation
-from headwise.train.checkpoint import Progress
+from headwise.train.card import CARD, with_distillation
+from headwise.train.checkpoint import Progress, step_of
 from headwise.train.cost import training_cost
 from headwise.train.curves import draw_curves
 from headwise.train.distributed import Group, joined
@@ -33,13 +33,14 @@ from headwise.train.loop import fit
 from headwise.train.memory import chosen, settled
 from headwise.train.optimiser import OPTIMISERS
 from headwise.train.report import RunReporter
-from headwise.train.schedules import learning_rate
+from headwise.train.schedules import learning_rate, peak, warmup_steps
 from headwise.train.tune import check_tuning, tune
 
 RECIPE = "recipe.json"
+RESOLVED = "resolved"
+"""In it, beside the settings: what was taken for those that are 0, which leave it to Headwise."""
 SCORES = "scores.json"
 COST = "cost.json"
-CARD = "README.md"
 
 BOUND = ("task", "seed", "init", "model", "text", "data", "language", "classify", "images", "tune")
 """Parts of a recipe that a run cannot change once it has begun."""
@@ -52,6 +53,10 @@ JOBS = {
     "images": "headwise.train.images",
 }
 """The module of each task; it is imported when it is needed, with what that task alone needs."""
+
+
+class BusyError(ConfigError):
+    """Another process trains in the same folder."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +135,21 @@ def train_in(run: Path, recipe: Recipe, device: torch.device, group: Group, say:
         check_same_tokenizer(run, job)
         check_selection(recipe, job)
         save_description(run, job.loaded.description)
-        write_table(run / RECIPE, to_tables(recipe))
+        write_table(run / RECIPE, {**to_tables(recipe), RESOLVED: resolved(recipe, job)})
+        say_older_model(run, recipe, say)
         several = f", {group.size} processes" if group.size > 1 else ""
         say(f"{job.describe()}, on {device.type}{several}")
 
     group.from_first(describe)
     reporter: Quiet | RunReporter = Quiet()
     if group.first:
-        reporter = RunReporter(run, recipe.train.steps, tensorboard=recipe.train.tensorboard, unit=job.unit)
+        reporter = RunReporter(
+            run,
+            recipe.train.steps,
+            tensorboard=recipe.train.tensorboard,
+            unit=job.unit,
+            log_every=recipe.train.log_every,
+        )
     with StopRequest(once=not group.joined) as stop, reporter:
         progress = fit(
             job.loaded.model,
@@ -259,6 +271,11 @@ def remove_if_empty(run: Path) -> None:
             run.rmdir()
 
 
+def stored_recipe(run: Path) -> dict[str, Any]:
+    """The tables of the recipe that a run was begun with."""
+    return {name: table for name, table in read_table(run / RECIPE).items() if name != RESOLVED}
+
+
 def claim(run: Path, recipe: Recipe, say: Say) -> None:
     """An output folder belongs to one recipe: going on with another would silently mix two models."""
     if not (run / RECIPE).exists():
@@ -266,7 +283,7 @@ def claim(run: Path, recipe: Recipe, say: Say) -> None:
             raise ConfigError(f"{run} holds a model that was not trained here: choose another --out")
         return
     try:
-        stored = read_table(run / RECIPE)
+        stored = stored_recipe(run)
     except CheckpointError as error:
         raise CheckpointError(f"{error}; remove it to go on with the recipe that is given") from None
     try:
@@ -284,6 +301,23 @@ def claim(run: Path, recipe: Recipe, say: Say) -> None:
             )
     for change in changes["train"]:
         say(f"changed since the last start: {change}")
+
+
+def resolved(recipe: Recipe, job: Job) -> dict[str, Any]:
+    """What was taken where the recipe leaves it open."""
+    tokenizer = job.loaded.tokenizer
+    return {
+        "learning_rate": peak(recipe.train, recipe.model),
+        "warmup": warmup_steps(recipe.train),
+        **({} if tokenizer is None else {"vocabulary": tokenizer.size}),
+    }
+
+
+def say_older_model(run: Path, recipe: Recipe, say: Say) -> None:
+    """A note where a finished run is made longer: what uses the folder meanwhile goes on with a whole model."""
+    newest = checkpoints(run)
+    if (run / WEIGHTS).exists() and newest and step_of(newest[-1]) < recipe.train.steps:
+        say(f"{run / WEIGHTS} stays the model of the shorter run until this one ends")
 
 
 def _is_bound(change: str) -> bool:
@@ -340,7 +374,7 @@ def alone(run: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise ConfigError(f"{run} is being trained by another process: choose another --out") from None
+            raise BusyError(f"{run} is being trained by another process: choose another --out") from None
         yield
 
 

@@ -36,9 +36,18 @@ SCHEDULES: dict[str, Schedule] = {
 
 
 def learning_rate(step: int, train: TrainConfig, model: ModelConfig) -> float:
-    """The rate of a step, counted from 1. The peak is the paper's unless the recipe gives one."""
+    """The rate of a step, counted from 1."""
     if train.schedule not in SCHEDULES:
         raise ConfigError(f"unknown train.schedule {train.schedule!r}; there are: {', '.join(SCHEDULES)}")
-    peak = train.learning_rate or (model.width * 4000) ** -0.5
-    warmup = train.warmup or max(1, min(4000, train.steps // 10))
-    return peak * SCHEDULES[train.schedule](step, warmup, train.steps, train.decay)
+    share = SCHEDULES[train.schedule](step, warmup_steps(train), train.steps, train.decay)
+    return peak(train, model) * share
+
+
+def peak(train: TrainConfig, model: ModelConfig) -> float:
+    """The highest rate: the paper's unless the recipe gives one."""
+    return train.learning_rate or (model.width * 4000) ** -0.5
+
+
+def warmup_steps(train: TrainConfig) -> int:
+    """The paper's 4,000 steps, in a short run a tenth of it, unless the recipe says how many."""
+    return train.warmup or max(1, min(4000, train.steps // 10))

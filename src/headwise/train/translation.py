@@ -12,8 +12,9 @@ from headwise.config import Recipe
 from headwise.data.batches import Batch, BatchStream, ordered_batches
 from headwise.data.formats import corpus_languages, read_corpus
 from headwise.data.packing import PackedBatch, PackedStream
-from headwise.data.prepare import directions, prepare, tag_languages
+from headwise.data.prepare import directions, prepare, tag_languages, tested_files
 from headwise.data.prepared import Prepared, ValidSet
+from headwise.decode.engines import AUTO
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError, DataError
 from headwise.evaluate import Scores, compare, evaluate
@@ -137,7 +138,9 @@ class TranslationJob:
             return test(self.recipe, self.prepared, self.loaded, say)
 
     def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
-        return translation_card(self.recipe, self.prepared, self.loaded, progress, scores, source)
+        tests = tested_files(self.recipe.data, self.prepared.folder.parent, lambda text: None)
+        prepared = replace(self.prepared, files=[*self.prepared.files, *tests])
+        return translation_card(self.recipe, prepared, self.loaded, progress, scores, source)
 
 
 def task_of(recipe: Recipe, prepared: Prepared) -> Task:
@@ -247,7 +250,9 @@ def validator(
         with torch.compiler.set_stance("force_eager"):  # of many shapes: compiled, each would be so anew
             metrics = {"loss": [loss_of(model, valid) for valid in sets]}
             if bleu:
-                translator = Translator(loaded, str(device))
+                # The engine for GPUs would copy weights that change, and take memory beside what training holds.
+                engine = "plain" if device.type == "cuda" else AUTO
+                translator = Translator(loaded, str(device), engine)
                 metrics["bleu"] = [bleu_of(translator, valid) for valid in sets]
         means = {name: sum(values) / len(values) for name, values in metrics.items()}
         if len(sets) > 1:

@@ -5,30 +5,25 @@
 - int8: the same with weights in eight bits, in C++ where it can be: smaller, faster, and nearly as good
 - gpu: in half precision, a whole step recorded, sentences refilled as they end
 - ctranslate2, ctranslate2-int8: the library of that name, for those who deploy with it
+
+PyTorch is loaded by the engines that use it: the native one for int8 does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import torch
-from torch import Tensor
-
-from headwise.decode.batching import padded
-from headwise.decode.constraints import Prefixes, SearchOptions
-from headwise.decode.engines import cpu, gpu
-from headwise.decode.engines.native.decoder import NativeDecoder
-from headwise.decode.engines.native.decoder import fits as fits_native
-from headwise.decode.engines.native.decoder import supported as has_native
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.sampling import SamplingOptions, sample
-from headwise.decode.search import State, Stepper, beam_search
-from headwise.decode.stepper import DecoderState, DecoderStepper
+from headwise.decode.options import Prefixes, SamplingOptions, SearchOptions
 from headwise.errors import ConfigError
-from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.loaded import INT8, LoadedModel
-from headwise.nn import int8
+from headwise.models.loaded import INT8, Description, LoadedModel
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
+
+    from headwise.config import ModelConfig
 
 AUTO = "auto"
 ENGINES = ("plain", "float32", "int8", "gpu", "ctranslate2", "ctranslate2-int8")
@@ -40,6 +35,8 @@ class Engine(Protocol):
     """Sentences in, hypotheses out."""
 
     name: str
+    batch_tokens: int
+    """Of the sources, times the beam, that it likes to be given at once; 0: as many as a CPU does."""
 
     def search(
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
@@ -60,64 +57,50 @@ class Engine(Protocol):
         ...
 
 
-class Starter(Stepper[State], Protocol):
-    """What a search goes through step by step, from sources on."""
+@runtime_checkable
+class Aligner(Protocol):
+    """An engine that can tell by itself what the tokens of a translation looked at."""
 
-    def start(self, source: Tensor) -> State:
-        """The state before the first token of sources [N, S]."""
+    def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Sequence[NDArray[Any]]:
+        """Of each source and its target (ids, from what the decoder is given first on), weights [T, S]."""
         ...
 
 
-class Stepping(Generic[State]):
-    """An engine whose search is ours."""
+def native_runs(config: ModelConfig) -> bool:
+    """Whether the native engine knows all parts of such a model, and can run here."""
+    from headwise.decode.engines.native.description import fits
+    from headwise.decode.engines.native.library import supported
 
-    def __init__(self, name: str, stepper: Starter[State], pad: int, device: torch.device) -> None:
-        self.name, self.stepper = name, stepper
-        self._pad, self._device = pad, device
-
-    def search(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
-    ) -> list[list[Hypothesis]]:
-        return beam_search(self.stepper, *self._start(sources, limits), options, prefixes)
-
-    def draw(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        sampling: SamplingOptions,
-        generator: torch.Generator,
-    ) -> list[list[Hypothesis]]:
-        return sample(self.stepper, *self._start(sources, limits), options, sampling, prefixes, generator)
-
-    def _start(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> tuple[State, Tensor]:
-        state = self.stepper.start(padded(sources, self._pad, self._device))
-        return state, torch.tensor(limits, device=self._device)
+    return fits(config) and supported()
 
 
-class GpuEngine(Stepping[DecoderState]):
-    """The recorded search, and the model itself for what that does not know."""
+def native_engine(described: Description, weights: Mapping[str, NDArray[Any]]) -> Engine | None:
+    """The native engine over weights in int8; None where it cannot do with them."""
+    if not native_runs(described.config):
+        return None
+    from headwise.decode.engines.native.description import UnknownWeightsError
+    from headwise.decode.engines.native.engine import NativeEngine
+    from headwise.decode.engines.native.model import NativeModel
 
-    def __init__(self, model: EncoderDecoder, device: torch.device) -> None:
-        super().__init__("gpu", DecoderStepper(model), model.pad, device)
-        self._recorded = gpu.GpuSearch(model) if gpu.fits(model) else None
-
-    def search(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
-    ) -> list[list[Hypothesis]]:
-        if self._recorded is None or not gpu.can_search(options):
-            return super().search(sources, limits, options, prefixes)
-        return self._recorded(sources, limits, options, prefixes)
+    try:
+        return NativeEngine(NativeModel(described.config, weights, described.rows, described.specials.pad))
+    except UnknownWeightsError:  # with adapters, for one
+        return None
 
 
 def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say = lambda text: None) -> Engine:
-    """The engine of this name for a translator on its device; `auto`: the fastest that gives the model's own results.
+    """The engine of this name for a translator on its device; `auto`: the fastest that rounds no weights to integers.
 
     Weights may be rounded in place. What an engine cannot do here is said, and done by the next best.
     """
     if name not in (AUTO, *ENGINES):
         raise ConfigError(f"no engine {name!r}: there are {', '.join((AUTO, *ENGINES))}")
+    from headwise.decode.engines import cpu, gpu
+    from headwise.decode.engines.stepping import GpuEngine, Stepping
+    from headwise.decode.stepper import DecoderStepper
+    from headwise.models.weights import weights_of
+    from headwise.nn import int8
+
     model: Any = loaded.model
     if name.startswith("ctranslate2"):
         from headwise.decode.engines.ctranslate2 import CTranslate2Engine
@@ -125,12 +108,14 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
         return CTranslate2Engine(loaded, device, "int8" if name.endswith("int8") else "float32")
     if name in ("float32", "int8") and device.type != "cpu":
         raise ConfigError(f"the engine {name} is for CPUs: give --device cpu, or leave out --engine")
-    if name == "gpu":
-        if device.type != "cuda":
-            raise ConfigError("the engine gpu needs a GPU: leave out --engine")
-        if not gpu.fits(model):
-            say("the engine gpu does not know all parts of this model: translating with the model itself")
-        return GpuEngine(model, device)
+    if name == "gpu" and device.type != "cuda":
+        raise ConfigError("the engine gpu needs a GPU: leave out --engine")
+    if name in ("gpu", AUTO) and device.type == "cuda":
+        problem = gpu.why_not(model, device)
+        if not problem:
+            return GpuEngine(model, device)
+        if name == "gpu":
+            say(f"the engine gpu {problem}: translating with the model itself")
     rounded = loaded.precision == INT8
     if name == "float32" and rounded:
         raise ConfigError("the weights of this model are int8: translate with the model that it was made of instead")
@@ -143,8 +128,11 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
     elif rounded and not int8.is_fast_here():
         say("this CPU has no instructions for int8 (VNNI): the model that this one was made of suits it better")
     if name != "plain" and device.type == "cpu":
-        if rounded and has_native() and fits_native(model):
-            return Stepping(INT8, NativeDecoder(model), model.pad, device)
+        if rounded:
+            weights = {each: tensor.detach().numpy() for each, tensor in weights_of(model).items()}
+            native = native_engine(loaded.description, weights)
+            if native is not None:
+                return native
         if cpu.fits(model):
             return Stepping(INT8 if rounded else "float32", cpu.CpuDecoder(model), model.pad, device)
         if name != AUTO:

@@ -10,14 +10,18 @@ Shapes: N sentences in the caches, B hypotheses of each, R = N * B rows, H heads
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from headwise.decode.engines.products import Product, is_product, joint_product, product
+from headwise.decode import shortlist
+from headwise.decode.engines.products import Product, is_product, joint_product, product, product_of_rows
+from headwise.decode.search import largest
+from headwise.decode.shortlist import Allowed
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.feed_forward import FeedForward, GatedFeedForward
@@ -49,6 +53,18 @@ def fits(model: nn.Module) -> bool:
 
 
 @dataclass(frozen=True)
+class Within:
+    """The tokens that sentences may say: U of them are allowed in any."""
+
+    tokens: Tensor
+    """[U], ascending."""
+    product: Product
+    """-> their logits."""
+    mask: Tensor
+    """[N, U], what is added to logits: minus infinity for what a sentence may not say."""
+
+
+@dataclass(frozen=True)
 class State:
     """Where a search stands. Caches are written in place behind what counts, so a state is used once."""
 
@@ -68,6 +84,8 @@ class State:
     used: int
     length: int
     """Tokens so far."""
+    within: Within | None = None
+    """None: all tokens may be said."""
 
 
 class CpuDecoder:
@@ -99,7 +117,59 @@ class CpuDecoder:
         memory = [(split[2 * index], split[2 * index + 1]) for index in range(len(self.layers))]
         return State(pools, memory, mask, None, None, N, 1, 0, 0)
 
+    def restrict(self, state: State, allowed: Sequence[Allowed]) -> State:
+        """Only these tokens in each sentence, in a state before the first token."""
+        tokens = torch.from_numpy(np.unique(np.concatenate([each.tokens for each in allowed])))
+        mask = torch.full((len(allowed), len(tokens)), -math.inf)
+        for row, each in zip(mask, allowed, strict=True):
+            row[torch.searchsorted(tokens, torch.from_numpy(each.tokens))] = 0.0
+        return replace(state, within=Within(tokens, product_of_rows(self.model.output_projection, tokens), mask))
+
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        hidden, state = self._hidden(tokens, state)
+        if state.within is None:
+            return F.log_softmax(self._output(hidden), -1), state
+        listed, unsure = self._listed(hidden, state)
+        table = torch.full((len(tokens), self.model.output_projection.weight.shape[0]), -math.inf)
+        table.index_copy_(1, state.within.tokens, listed)
+        if len(unsure):
+            table[unsure] = F.log_softmax(self._output(hidden[unsure]), -1)
+        return table, state
+
+    def best(
+        self, tokens: Tensor, state: State, count: int, banned: Sequence[int] = ()
+    ) -> tuple[Tensor, Tensor, State]:
+        """The `count` likeliest next tokens that are not `banned`, as a `Chooser` tells them."""
+        hidden, state = self._hidden(tokens, state)
+        within, forbidden = state.within, torch.tensor(list(banned), dtype=torch.long)
+        count = min(count, self.model.output_projection.weight.shape[0])
+
+        def whole(rows: Tensor) -> tuple[Tensor, Tensor]:
+            return largest(F.log_softmax(self._output(rows), -1).index_fill_(1, forbidden, -math.inf), count)
+
+        if within is None:
+            return *whole(hidden), state
+        listed, unsure = self._listed(hidden, state)
+        listed.index_fill_(1, torch.isin(within.tokens, forbidden).nonzero()[:, 0], -math.inf)
+        if len(within.tokens) < count:  # what is not there is not possible
+            listed = F.pad(listed, (0, count - len(within.tokens)), value=-math.inf)
+        values, places = largest(listed, count)
+        found = within.tokens[places.clamp_max(len(within.tokens) - 1)]
+        if len(unsure):
+            values[unsure], found[unsure] = whole(hidden[unsure])
+        return values, found, state
+
+    def _listed(self, hidden: Tensor, state: State) -> tuple[Tensor, Tensor]:
+        """Log-probabilities [R, U] of the tokens that may be said, and the rows in which none is likely enough."""
+        within = state.within
+        assert within is not None
+        rows = torch.arange(len(hidden)) if state.rows is None else state.rows
+        logits = within.product(hidden).add_(within.mask.index_select(0, rows // state.width))
+        log_probabilities = F.log_softmax(logits, -1)
+        return log_probabilities, (log_probabilities.amax(-1) < shortlist.sure()).nonzero()[:, 0]
+
+    def _hidden(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Tokens [R] -> what the output projection takes, [R, D], and the new state."""
         if state.rows is not None:
             tokens = tokens.new_zeros(state.sentences * state.width).index_copy_(0, state.rows, tokens)
         model, N, B = self.model, state.sentences, state.width
@@ -117,8 +187,8 @@ class CpuDecoder:
             x = layer(x, (N, B), (keys, values, state.used), stems, memory, state.memory_mask, rotation)
         if self._final_norm is not None:
             x = self._final_norm(x)
-        logits = self._output(x if state.rows is None else x.index_select(0, state.rows))
-        return F.log_softmax(logits, -1), replace(state, stems=stems, used=used, length=state.length + 1)
+        x = x if state.rows is None else x.index_select(0, state.rows)
+        return x, replace(state, stems=stems, used=used, length=state.length + 1)
 
     def select(self, state: State, rows: Tensor) -> State:
         """The rows, of a search, that each of the next rows goes on from; all sentences have as many of them."""
@@ -151,8 +221,10 @@ class CpuDecoder:
             return [(keys.index_select(0, sentences), values.index_select(0, sentences)) for keys, values in caches]
 
         mask = None if state.memory_mask is None else state.memory_mask.index_select(0, sentences)
-        pools, memory = taken(state.pools), taken(state.memory)
-        return replace(state, pools=pools, memory=memory, memory_mask=mask, sentences=len(sentences))
+        pools, memory, within = taken(state.pools), taken(state.memory), state.within
+        if within is not None:
+            within = replace(within, mask=within.mask.index_select(0, sentences))
+        return replace(state, pools=pools, memory=memory, memory_mask=mask, sentences=len(sentences), within=within)
 
     def _with_room(self, state: State) -> State:
         """Pools that take the entries of a step."""

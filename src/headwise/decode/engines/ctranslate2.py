@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from headwise.decode.batching import GPU_BATCH_TOKENS
 from headwise.decode.constraints import Prefixes, SearchOptions
 from headwise.decode.hypothesis import Hypothesis
 from headwise.decode.sampling import SamplingOptions
@@ -37,6 +38,7 @@ class CTranslate2Engine:
 
     def __init__(self, loaded: LoadedModel, device: torch.device, precision: str) -> None:
         self.name = "ctranslate2" if precision == "float32" else f"ctranslate2-{precision}"
+        self.batch_tokens = GPU_BATCH_TOKENS if device.type == "cuda" else 0
         if importlib.util.find_spec("ctranslate2") is None:
             raise ConfigError("this engine needs the package ctranslate2: pip install 'headwise[export]'")
         if loaded.precision != "float32":

@@ -27,8 +27,12 @@ from headwise.decode.engines.gpu_model import Caches, GpuModel
 from headwise.decode.hypothesis import Hypothesis
 from headwise.decode.search import no_way_on
 from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.nn.int8 import Int8Linear
+from headwise.nn.kernels import usable_on
 from headwise.nn.packing import Packing
 from headwise.nn.positions import Rotary
+
+OLD = "needs Triton, and an NVIDIA GPU from 2020 on"
 
 SLOTS = 1024
 """Sentences under way at once, at most ..."""
@@ -37,7 +41,7 @@ MANY = 16_384
 ROWS = 4096
 """Hypotheses of them."""
 CACHE = 2**33
-"""Bytes that keys and values may take."""
+"""Bytes that keys and values may take, and no more than half of what is free."""
 ROUND = 32
 """Lengths are rounded up to a multiple: few recordings."""
 STEPS_AT_ONCE = 4
@@ -51,10 +55,17 @@ WARM_UP = 2
 
 def fits(model: nn.Module) -> bool:
     """Whether this engine knows all parts of the model."""
-    if not cpu.fits(model):
+    if not cpu.fits(model) or any(isinstance(part, Int8Linear) for part in model.modules()):
         return False
     translator = cast(EncoderDecoder, model)
     return translator.can_be_packed and not isinstance(translator.target_positions, Rotary)
+
+
+def why_not(model: nn.Module, device: torch.device) -> str:
+    """Why this engine cannot have this model there; empty: it can."""
+    if not usable_on(device):
+        return OLD
+    return "" if fits(model) else "does not know all parts of this model"
 
 
 def can_search(options: SearchOptions) -> bool:
@@ -157,6 +168,7 @@ class GpuSearch:
 
     def __init__(self, model: EncoderDecoder, dtype: torch.dtype = torch.bfloat16) -> None:
         self.model = GpuModel(model, dtype)
+        self._room = min(CACHE, _free_memory(self.model.device) // 2)
         self._runs: dict[tuple[int, int, int, SearchOptions, bool], _Run] = {}
 
     def __call__(
@@ -194,7 +206,7 @@ class GpuSearch:
         model = self.model
         position = 2 * model.depth * model.own.key_heads * model.own.width * model.dtype.itemsize
         wanted = SLOTS if len(sources) < MANY else 4 * SLOTS
-        most = max(1, min(wanted, ROWS // options.beam, CACHE // (position * (options.beam * length + source))))
+        most = max(1, min(wanted, ROWS // options.beam, self._room // (position * (options.beam * length + source))))
         slots = min(most, 1 << max(0, len(sources) - 1).bit_length())
         key = (slots, source, length, options, prefixed)
         if key not in self._runs:
@@ -228,6 +240,14 @@ class GpuSearch:
                 del ends[slot]
                 yield holds.pop(slot), hypotheses
             free += over
+
+
+def _free_memory(device: torch.device) -> int:
+    """Bytes, with those that PyTorch holds and does not use."""
+    if device.type != "cuda":
+        return 2 * CACHE
+    free, _ = torch.cuda.mem_get_info(device)
+    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
 
 
 def _sendable(array: NDArray[np.int64], device: torch.device) -> Tensor:

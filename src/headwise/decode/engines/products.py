@@ -51,6 +51,16 @@ def product(module: nn.Module, factor: float = 1.0) -> Product:
     return joint_product([module], [factor])
 
 
+def product_of_rows(module: nn.Module, rows: Tensor) -> Product:
+    """Some outputs of a linear map: rows [N] of its matrix."""
+    part: Any = module
+    bias = None if part.bias is None else part.bias.data[rows]
+    if isinstance(module, Int8Linear):
+        return Int8Product(part.weight.data[rows], part.steps.data[rows] * part.factor, bias)
+    weight = joint_weights([module])[0][rows]
+    return lambda x: F.linear(x, weight, bias)
+
+
 def _biases(parts: list[Any], factors: Sequence[float]) -> Tensor | None:
     """Side by side; zeros for a part that has none, unless none has."""
     if all(part.bias is None for part in parts):

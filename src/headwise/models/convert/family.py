@@ -12,18 +12,6 @@ Head = Literal["base", "language", "pretraining", "classifier"]
 """What stands on a published body: nothing, a head that predicts tokens, that and next sentences, or classes."""
 
 
-@dataclass(frozen=True)
-class Ids:
-    """The special tokens that a model's config names."""
-
-    pad: int = 0
-    sos: int | None = None
-    """What a decoder starts from."""
-    eos: int | None = None
-    ends: tuple[int, ...] = ()
-    """Where several tokens end a text: all of them."""
-
-
 class Published:
     """A config.json, read strictly: what changes the computation must be known here or be an error."""
 

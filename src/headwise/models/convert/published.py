@@ -9,11 +9,12 @@ from torch import Tensor
 
 from headwise.config import ModelConfig, from_tables, to_tables
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.convert.family import Family, Head, Ids, Published
+from headwise.models.convert.family import Family, Head, Published
 from headwise.models.convert.layout import in_halves
 from headwise.models.convert.rules import Rule, to_ours, to_theirs
 from headwise.models.convert.table import PUBLISHED
 from headwise.models.foreign import Foreign
+from headwise.models.loaded import Ids
 from headwise.models.weights import Weights
 
 

@@ -23,6 +23,7 @@ struct Query {
   const float* vector;
   const SlotMask* mask;  // a mask for each block; at least one slot is open
   float* output;
+  float* weights;  // where to tell what weight each slot has, for all slots of all blocks; or none
 };
 
 // Scores of sixteen keys at once; four sums for each, or every addition would wait for the one before it.
@@ -137,6 +138,9 @@ void attend_together(const Query* queries, const Past& past, float* weights) {
     }
     const float total = _mm512_reduce_add_ps(sum);
     factors[r] = total == 0.0f ? 0.0f : 1.0f / total;  // of an empty source nothing comes
+    for (size_t slot = 0; queries[r].weights && slot < stride; slot++) {
+      queries[r].weights[slot] = weights[r * stride + slot] * factors[r];
+    }
   }
   int first = 0;
   for (; first + 4 * kLanes <= past.head_width; first += 4 * kLanes) {

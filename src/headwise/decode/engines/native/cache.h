@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "vectors.h"
@@ -109,6 +110,8 @@ struct Sentence {
   std::vector<int> rows;     // its hypotheses
 };
 
+class Shortlist;
+
 // All that a running search has in the caches.
 class Caches {
  public:
@@ -198,6 +201,8 @@ class Caches {
     }
     return found;
   }
+
+  std::shared_ptr<const Shortlist> shortlist;  // of the tokens that sentences may say; none: all tokens
 
  private:
   void group() {

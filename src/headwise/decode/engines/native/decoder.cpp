@@ -4,12 +4,13 @@
 #include <new>
 
 #include "engine.h"
+#include "search.h"
 
 namespace {
 
 using namespace headwise;
 
-enum Error : int { kNone = 0, kNoMemory = 1, kBadToken = 2, kBadRow = 3, kOther = 4 };
+enum Error : int { kNone = 0, kNoMemory = 1, kBadToken = 2, kBadRow = 3, kNoWayOn = 4, kOther = 5 };
 
 // A search keeps its engine: it may be closed after it.
 struct Search {
@@ -18,6 +19,7 @@ struct Search {
 };
 
 using EngineHandle = std::shared_ptr<Engine>;
+using SelectionHandle = std::shared_ptr<const Selection>;
 
 template <class Body>
 int guarded(Body&& body) {
@@ -25,6 +27,8 @@ int guarded(Body&& body) {
     return body();
   } catch (const std::bad_alloc&) {
     return kNoMemory;
+  } catch (const NoWayOn&) {
+    return kNoWayOn;
   } catch (...) {
     return kOther;
   }
@@ -133,6 +137,38 @@ void headwise_search_free(Search* search) {
   delete search;
 }
 
+// Tokens that any sentence may say, ascending; for `headwise_search_restrict`.
+int headwise_selection_new(EngineHandle* engine, const int64_t* tokens, int count, SelectionHandle** selection) {
+  return guarded([&]() -> int {
+    std::lock_guard<std::mutex> guard((*engine)->mutex());
+    if (!all_below(tokens, count, (*engine)->model().output->outputs())) {
+      return kBadToken;
+    }
+    *selection = new SelectionHandle((*engine)->select(tokens, count));
+    return kNone;
+  });
+}
+
+void headwise_selection_free(SelectionHandle* selection) { delete selection; }
+
+// Before the first step: the tokens that each sentence may say beside the common ones, ascending, one sentence after the
+// other, and how many each has. Where none has at least the log-probability `sure`, all tokens may be said.
+int headwise_search_restrict(Search* search, const SelectionHandle* common, const int64_t* tokens,
+                             const int64_t* counts, float sure) {
+  return guarded([&]() -> int {
+    std::lock_guard<std::mutex> guard(search->engine->mutex());
+    int64_t total = 0;
+    for (size_t sentence = 0; sentence < search->caches.sentences().size(); sentence++) {
+      total += counts[sentence];
+    }
+    if (!all_below(tokens, total, search->engine->model().output->outputs())) {
+      return kBadToken;
+    }
+    search->engine->restrict(search->caches, *common, tokens, counts, sure);
+    return kNone;
+  });
+}
+
 int headwise_search_select(Search* search, const int64_t* rows, int count) {
   return guarded([&]() -> int {
     std::lock_guard<std::mutex> guard(search->engine->mutex());
@@ -144,10 +180,12 @@ int headwise_search_select(Search* search, const int64_t* rows, int count) {
   });
 }
 
-// One token a row. The likeliest `count` tokens of each row but the banned ones, and the table of all if it is given.
+// One token a row. The likeliest `count` tokens of each row but the banned ones, the table of all if it is given, and
+// whom the rows attend to in the source, in one layer, if that is given.
 int headwise_search_step(Search* search, const int64_t* tokens, int rows, const float* position_row,
                          const float* cosine, const float* sine, int pairs, const int64_t* banned, int banned_count,
-                         int count, float* log_probabilities, int64_t* best, float* table) {
+                         int count, float* log_probabilities, int64_t* best, float* table, float* attention,
+                         int attention_width, int layer) {
   return guarded([&]() -> int {
     std::lock_guard<std::mutex> guard(search->engine->mutex());
     if (rows != search->caches.rows()) {
@@ -157,7 +195,85 @@ int headwise_search_step(Search* search, const int64_t* tokens, int rows, const 
       return kBadToken;
     }
     const Ranking ranking{count, banned, banned_count, log_probabilities, best, table};
-    search->engine->step(search->caches, tokens, Positions{position_row, Rotation{cosine, sine, pairs}}, ranking);
+    const Capture capture{attention, attention_width, layer};
+    for (const Sentence* sentence : search->caches.living()) {
+      if (attention && attention_width < int(sentence->memory.size()) * kSlots) {
+        return kBadRow;
+      }
+    }
+    search->engine->step(search->caches, tokens, Positions{position_row, Rotation{cosine, sine, pairs}}, ranking,
+                         capture);
+    return kNone;
+  });
+}
+
+// A whole search from a `Search` on that has not made a step. `prefixes`: of all sentences one after the other.
+int headwise_beam_new(Search* search, const SearchSettings* settings, const int64_t* ends, int ends_count,
+                      const int64_t* forbidden, int forbidden_count, const int64_t* limits, const int64_t* prefixes,
+                      const int64_t* prefix_lengths, BeamSearch** beam) {
+  return guarded([&]() -> int {
+    const int64_t vocabulary = search->engine->model().output->outputs();
+    const int sentences = search->caches.rows();
+    std::vector<std::vector<int64_t>> given;
+    for (int sentence = 0; sentence < sentences; prefixes += prefix_lengths[sentence++]) {
+      given.emplace_back(prefixes, prefixes + prefix_lengths[sentence]);
+      if (!all_below(prefixes, prefix_lengths[sentence], vocabulary)) {
+        return kBadToken;
+      }
+    }
+    const int64_t start = settings->sos;
+    if (!all_below(&start, 1, search->engine->model().target.embedding->outputs())) {
+      return kBadToken;
+    }
+    *beam = new BeamSearch(*settings, {ends, ends + ends_count}, {forbidden, forbidden + forbidden_count},
+                           {limits, limits + sentences}, std::move(given));
+    return kNone;
+  });
+}
+
+void headwise_beam_free(BeamSearch* beam) { delete beam; }
+
+// Goes on while the table tells of the next place; `done`: nothing is left to do.
+int headwise_beam_run(BeamSearch* beam, Search* search, const float* position_rows, const float* cosine,
+                      const float* sine, int pairs, int places, int* done) {
+  return guarded([&]() -> int {
+    std::lock_guard<std::mutex> guard(search->engine->mutex());
+    const Positions table{position_rows, Rotation{cosine, sine, pairs}};
+    *done = beam->run(*search->engine, search->caches, table, places);
+    return kNone;
+  });
+}
+
+// How many results there are for each sentence, and how many tokens all of them have.
+int headwise_beam_sizes(const BeamSearch* beam, int64_t* counts, int64_t* tokens) {
+  return guarded([&] {
+    *tokens = 0;
+    for (int sentence = 0; sentence < beam->sentences(); sentence++) {
+      const std::vector<Ended> found = beam->best(sentence);
+      counts[sentence] = int64_t(found.size());
+      for (const Ended& one : found) {
+        *tokens += one.length;
+      }
+    }
+    return kNone;
+  });
+}
+
+// All results, sentence by sentence and best first: a number for each, and their tokens one after the other.
+int headwise_beam_results(const BeamSearch* beam, int64_t* lengths, int64_t* finished, float* log_probabilities,
+                          double* scores, int64_t* tokens, float* token_log_probabilities) {
+  return guarded([&] {
+    for (int sentence = 0; sentence < beam->sentences(); sentence++) {
+      for (const Ended& one : beam->best(sentence)) {
+        *lengths++ = one.length;
+        *finished++ = one.finished;
+        *log_probabilities++ = one.log_probability;
+        *scores++ = one.score;
+        beam->say(one, tokens, token_log_probabilities);
+        tokens += one.length;
+        token_log_probabilities += one.length;
+      }
+    }
     return kNone;
   });
 }

@@ -1,225 +1,209 @@
-"""A model as the native engine wants it: matrices in int8 and norms by number, sublayer after sublayer."""
+"""A model as the native engine wants it: matrices in int8 and norms by number, sublayer after sublayer.
+
+It is told by the config and the named weights alone, so that a model need not be built to be given to the engine.
+"""
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+import numpy as np
 
+from headwise.config import ModelConfig
+from headwise.decode.engines.native import positions
 from headwise.decode.engines.native.library import (
     CROSS_ATTENTION,
     FEED_FORWARD,
     NONE,
     SELF_ATTENTION,
+    Array,
     Engine,
+    Floats,
     SideDescription,
     SublayerDescription,
 )
-from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.nn.attention import MultiHeadAttention
-from headwise.nn.embedding import OutputProjection, TokenEmbedding
-from headwise.nn.feed_forward import FeedForward, GatedFeedForward
-from headwise.nn.int8 import Int8Embedding, Int8Linear, quantised
-from headwise.nn.masks import Causal, Pattern
-from headwise.nn.norms import AddAndNorm, PostNorm, PreNorm
-from headwise.nn.positions import Learned, PositionEncoding, Rotary, Sinusoidal
-from headwise.nn.stack import Layer, Stack
 
 UNIT = 16
 """Floats that an instruction takes: widths are multiples of it."""
-POSITIONS = (PositionEncoding, Sinusoidal, Learned, Rotary)
-RELU, GELU, GELU_TANH, SILU = range(4)
+ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3}
 """As in rows.h."""
+EPSILONS = {"layer": 1e-5, "rms": 1e-6}
+"""Of a norm whose config names none."""
+
+Weights = Mapping[str, Array]
+"""By name, in int8 or float32; they may be read from a file as they are asked for."""
 
 
-def fits(model: nn.Module) -> bool:
-    """Whether the engine knows all parts of the model. They may be in float32: the engine rounds them for itself."""
-    if not isinstance(model, EncoderDecoder):
-        return False
-    sides = (
-        (model.encoder, model.source_positions, model.source_norm),
-        (model.decoder, model.target_positions, model.target_norm),
-    )
-    for is_target, (stack, positions, norm) in enumerate(sides):
-        if not isinstance(stack, Stack) or type(positions) not in POSITIONS:
-            return False
-        if not all(_norm_fits(each) for each in (norm, stack.final_norm) if each is not None):
-            return False
-        if not all(_layer_fits(layer, bool(is_target)) for layer in stack.layers):
-            return False
-        if not _rotation_fits(positions, stack):
-            return False
-    return all(
-        isinstance(embedding, TokenEmbedding | Int8Embedding) and embedding.weight.shape[1] % UNIT == 0
-        for embedding in (model.source_embedding, model.target_embedding)
-    ) and isinstance(model.output_projection, OutputProjection | Int8Linear)
+class UnknownWeightsError(Exception):
+    """The weights are not those of the config: some are missing, too many or of another shape."""
 
 
-def _layer_fits(layer: nn.Module, is_target: bool) -> bool:
-    if not isinstance(layer, Layer) or type(layer.pattern) is not (Causal if is_target else Pattern):
-        return False
-    if (layer.cross_attention is not None) is not is_target:
-        return False
-    attentions = [each for each in (layer.self_attention, layer.cross_attention) if each is not None]
-    norms = [each for each in (layer.self_norm, layer.cross_norm, layer.feed_forward_norm) if each is not None]
-    feed_forward = layer.feed_forward
-    linear = [m for m in layer.modules() if isinstance(m, nn.Linear | Int8Linear)]
+def fits(config: ModelConfig) -> bool:
+    """Whether the engine knows all parts of such a model."""
     return (
-        all(each.head_width % UNIT == 0 for each in attentions)
-        and all(isinstance(each, PostNorm | PreNorm) and _norm_fits(each.norm) for each in norms)
-        and isinstance(feed_forward, FeedForward | GatedFeedForward)
-        and _activation(feed_forward.activation) is not None
-        and all(type(each) in (nn.Linear, Int8Linear) and each.weight.shape[1] % UNIT == 0 for each in linear)
+        config.family == "encoder_decoder"
+        and config.stack == "transformer"
+        and not config.window
+        and not config.classes
+        and config.norm in EPSILONS
+        and config.norm_order in ("post", "pre")
+        and config.activation in ACTIVATIONS
+        and config.feed_forward in ("plain", "gated")
+        and positions.known(config)
+        and all(
+            size % UNIT == 0
+            for side in (Shape(config, is_target) for is_target in (False, True))
+            for size in (side.width, side.head_width, side.hidden)
+        )
     )
 
 
-def _norm_fits(norm: nn.Module) -> bool:
-    return isinstance(norm, nn.LayerNorm | nn.RMSNorm) and len(norm.normalized_shape) == 1
+class Shape:
+    """The sizes of one side of a model."""
+
+    def __init__(self, config: ModelConfig, is_target: bool) -> None:
+        own = (0, 0, 0) if is_target else (config.encoder_width, config.encoder_heads, config.encoder_hidden)
+        self.width, self.heads, self.hidden = own[0] or config.width, own[1] or config.heads, own[2] or config.hidden
+        self.key_heads = config.key_value_heads or self.heads
+        self.head_width = config.head_width or self.width // self.heads
+        self.layers = config.decoder_layers if is_target else config.encoder_layers
+        self.name = "decoder" if is_target else "encoder"
+
+    @property
+    def score_scale(self) -> float:
+        return float(self.head_width**-0.5)
 
 
-def _rotation_fits(positions: nn.Module, stack: Stack) -> bool:
-    if not isinstance(positions, Rotary):
-        return True
-    widths = [layer.self_attention.head_width for layer in stack.layers if isinstance(layer, Layer)]
-    return all(positions.frequencies.width <= width for width in widths)
+def taken(weights: Weights, name: str, dtype: type[np.generic], *shape: int) -> Array:
+    """A weight, after a look at whether it is what C++ will read."""
+    found = weights.get(name)
+    if found is None or found.dtype != dtype or found.shape != shape:
+        raise UnknownWeightsError(name)
+    return np.ascontiguousarray(found)
 
 
-def _activation(function: object) -> int | None:
-    if isinstance(function, functools.partial):
-        return GELU_TANH if function.func is F.gelu and function.keywords == {"approximate": "tanh"} else None
-    known: dict[object, int] = {F.relu: RELU, F.gelu: GELU, F.silu: SILU}
-    return known.get(function)
-
-
-def describe(model: EncoderDecoder, engine: Engine) -> None:
-    """Give the engine the model, in int8. It has copies: the model's own weights may go."""
-    described = _Description(engine)
-    output = described.output(model.output_projection)
-    described.side(False, model.encoder, model.source_embedding, model.source_norm)
-    described.side(True, model.decoder, model.target_embedding, model.target_norm)
+def describe(config: ModelConfig, vocabulary: int, weights: Weights, engine: Engine) -> set[str]:
+    """Give the engine the model, in int8; the names of what it took. It has copies: the weights may go."""
+    described = _Description(config, vocabulary, weights, engine)
+    output = described.output()
+    described.side(is_target=False)
+    described.side(is_target=True)
     engine.set_output(output)
+    return described.taken
 
 
 class _Description:
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._products: dict[tuple[int, ...], int] = {}  # layers that share weights share them here too
-        self._tables: dict[int, tuple[int, float]] = {}
-        """Matrices of the vocabulary by their weights, and what their steps are multiplied by."""
+    def __init__(self, config: ModelConfig, vocabulary: int, weights: Weights, engine: Engine) -> None:
+        self._config, self._vocabulary, self._weights, self._engine = config, vocabulary, weights, engine
+        self._products: dict[tuple[str, ...], int] = {}  # layers that share weights share them here too
+        self._tables: dict[str, tuple[int, float]] = {}
+        """Matrices of the vocabulary by their names, and what their steps are multiplied by."""
+        self.taken: set[str] = set()
 
-    def output(self, projection: nn.Module) -> int:
-        weight, steps, bias, factor = _rounded(projection)
-        made = self._engine.add_matrix(weight, steps * factor, bias, filler=-math.inf)
-        self._tables[id(projection.weight)] = (made, factor)
+    def output(self) -> int:
+        owner = {"all": "source_embedding", "decoder": "target_embedding"}.get(self._config.tie, "output_projection")
+        weight, steps = self._matrix(owner, self._vocabulary, self._config.width)
+        bias = self._floats("output_projection.bias", self._vocabulary) if self._config.output_bias else None
+        factor = self._config.output_scale
+        made = self._engine.add_matrix(weight, steps * np.float32(factor), bias, filler=-math.inf)
+        self._tables[owner] = (made, factor)
         return made
 
-    def side(self, is_target: bool, stack: Any, embedding: Any, norm: nn.Module | None) -> None:
-        """Stack | RecurrentStack, as `fits` knows."""
-        scale: float = embedding.factor if isinstance(embedding, Int8Embedding) else embedding.scale
-        if id(embedding.weight) not in self._tables:
-            weight, steps, _, _ = _rounded(embedding)
-            self._tables[id(embedding.weight)] = (self._engine.add_matrix(weight, steps, None), 1.0)
-        table, factor = self._tables[id(embedding.weight)]
+    def side(self, *, is_target: bool) -> None:
+        config, shape = self._config, Shape(self._config, is_target)
+        side = "target" if is_target else "source"
+        owner = "target_embedding" if is_target and config.tie in ("decoder", "none") else "source_embedding"
+        if owner not in self._tables:
+            weight, steps = self._matrix(owner, self._vocabulary, shape.width)
+            self._tables[owner] = (self._engine.add_matrix(weight, steps, None), 1.0)
+        table, factor = self._tables[owner]
+        closing = config.norm_order != "post"
         self._engine.describe_side(
             is_target,
             SideDescription(
-                width=embedding.weight.shape[1],
+                width=shape.width,
                 embedding=table,
-                embedding_factor=scale / factor,
-                embedding_norm=self._norm(norm),
-                final_norm=self._norm(stack.final_norm),
+                embedding_factor=(math.sqrt(shape.width) if config.embedding_scale else 1.0) / factor,
+                embedding_norm=self._norm(f"{side}_norm", shape.width) if config.embedding_norm else NONE,
+                final_norm=self._norm(f"{shape.name}.final_norm", shape.width) if closing else NONE,
             ),
         )
-        for layer in stack.in_order:
-            self._layer(is_target, layer)
+        own = config.shared_layers or shape.layers
+        for index in range(shape.layers):
+            self._layer(f"{shape.name}.layers.{index * own // shape.layers}", shape, is_target)
 
-    def _layer(self, is_target: bool, layer: Layer) -> None:
-        own, cross, inner = layer.self_attention, layer.cross_attention, layer.feed_forward
+    def _layer(self, name: str, shape: Shape, is_target: bool) -> None:
+        config = self._config
+        scale = config.attention_scale or shape.score_scale
+        queries, keys = shape.heads * shape.head_width, shape.key_heads * shape.head_width
+        biased = config.bias if config.attention_bias is None else config.attention_bias
+        output_biased = biased if config.attention_output_bias is None else config.attention_output_bias
+        heads = {"heads": shape.heads, "key_heads": shape.key_heads, "head_width": shape.head_width}
+
+        def product(parts: dict[str, int], inputs: int, *, bias: bool, factors: Sequence[float] = ()) -> int:
+            return self._product([f"{name}.{part}" for part in parts], [*parts.values()], inputs, bias, factors)
+
+        def add(kind: int, norm: str, project: int, output: int, memory: int = NONE, **others: int) -> None:
+            number = self._norm(f"{name}.{norm}.norm", shape.width)
+            before, after = (NONE, number) if config.norm_order == "post" else (number, NONE)
+            self._engine.add_sublayer(
+                is_target,
+                SublayerDescription(
+                    kind=kind, norm_before=before, norm_after=after, project=project, output=output, memory=memory,
+                    **others,
+                ),
+            )  # fmt: skip
+
         # The scale of scores is in the queries' weights, for which it costs nothing.
-        project = self._product([own.query, own.key, own.value], [own.score_scale, 1.0, 1.0])
-        self._add(is_target, SELF_ATTENTION, layer.self_norm, project, own.output, **_heads(own))
-        if cross is not None and layer.cross_norm is not None:
-            project = self._product([cross.query], [cross.score_scale])
-            memory = self._product([cross.key, cross.value])
-            self._add(
-                is_target, CROSS_ATTENTION, layer.cross_norm, project, cross.output, memory=memory, **_heads(cross)
-            )
-        gated = isinstance(inner, GatedFeedForward)
-        project = self._product([inner.gate, inner.expand] if isinstance(inner, GatedFeedForward) else [inner.expand])
-        activation = _activation(inner.activation)
-        assert activation is not None
-        self._add(
-            is_target,
-            FEED_FORWARD,
-            layer.feed_forward_norm,
-            project,
-            inner.contract,
-            hidden=inner.contract.weight.shape[1],
-            activation=activation,
-            gated=int(gated),
-        )
+        own = {f"self_attention.{part}": size for part, size in (("query", queries), ("key", keys), ("value", keys))}
+        project = product(own, shape.width, bias=biased, factors=(scale, 1.0, 1.0))
+        output = product({"self_attention.output": shape.width}, queries, bias=output_biased)
+        add(SELF_ATTENTION, "self_norm", project, output, **heads)
+        if is_target:
+            source = Shape(config, False).width
+            project = product({"cross_attention.query": queries}, shape.width, bias=biased, factors=(scale,))
+            memory = product({"cross_attention.key": keys, "cross_attention.value": keys}, source, bias=biased)
+            output = product({"cross_attention.output": shape.width}, queries, bias=output_biased)
+            add(CROSS_ATTENTION, "cross_norm", project, output, memory, **heads)
+        gated = config.feed_forward == "gated"
+        inner = {f"feed_forward.{part}": shape.hidden for part in (("gate", "expand") if gated else ("expand",))}
+        project = product(inner, shape.width, bias=config.bias)
+        output = product({"feed_forward.contract": shape.width}, shape.hidden, bias=config.bias)
+        activation = ACTIVATIONS[config.activation]
+        sizes = {"hidden": shape.hidden, "activation": activation, "gated": int(gated)}
+        add(FEED_FORWARD, "feed_forward_norm", project, output, **sizes)
 
-    def _add(
-        self, is_target: bool, kind: int, norm: AddAndNorm, project: int, output: nn.Module, **others: int
-    ) -> None:
-        number = self._norm(norm.norm)
-        after = isinstance(norm, PostNorm)
-        self._engine.add_sublayer(
-            is_target,
-            SublayerDescription(
-                kind=kind,
-                norm_before=NONE if after else number,
-                norm_after=number if after else NONE,
-                project=project,
-                output=self._product([output]),
-                **{"memory": NONE, **others},
-            ),
-        )
-
-    def _product(self, modules: Sequence[nn.Module], factors: Sequence[float] = ()) -> int:
+    def _product(
+        self, names: list[str], outputs: list[int], inputs: int, bias: bool, factors: Sequence[float] = ()
+    ) -> int:
         """Linear maps of the same input as one, whose outputs stand side by side, each times its factor."""
-        key = tuple(id(module) for module in modules)
+        key = tuple(names)
         if key not in self._products:
-            factors = factors or [1.0] * len(modules)
-            parts = [_rounded(module) for module in modules]
-            steps = [part[1] * (part[3] * factor) for part, factor in zip(parts, factors, strict=True)]
-            biases = [
-                torch.zeros_like(part[1]) if part[2] is None else part[2].float() * factor
-                for part, factor in zip(parts, factors, strict=True)
-            ]
-            weight = torch.cat([part[0] for part in parts])
-            self._products[key] = self._engine.add_matrix(weight, torch.cat(steps), torch.cat(biases))
+            scales = [np.float32(factor) for factor in factors or [1.0] * len(names)]
+            parts = [self._matrix(name, size, inputs) for name, size in zip(names, outputs, strict=True)]
+            biases = None
+            if bias:
+                given = [self._floats(f"{name}.bias", size) for name, size in zip(names, outputs, strict=True)]
+                biases = np.concatenate([each * scale for each, scale in zip(given, scales, strict=True)])
+            steps = np.concatenate([steps * scale for (_, steps), scale in zip(parts, scales, strict=True)])
+            weight = parts[0][0] if len(parts) == 1 else np.concatenate([weight for weight, _ in parts])
+            self._products[key] = self._engine.add_matrix(weight, steps, biases)
         return self._products[key]
 
-    def _norm(self, norm: nn.Module | None) -> int:
-        if norm is None:
-            return NONE
-        assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
-        width = norm.normalized_shape[0]
-        centred = isinstance(norm, nn.LayerNorm)
-        bias = norm.bias if isinstance(norm, nn.LayerNorm) else None
-        epsilon = torch.finfo(torch.float32).eps if norm.eps is None else norm.eps
-        weight = torch.ones(width) if norm.weight is None else norm.weight.detach().float().contiguous()
-        shift = torch.zeros(width) if bias is None else bias.detach().float().contiguous()
-        return self._engine.add_norm(weight, shift, epsilon, centred=centred)
+    def _norm(self, name: str, width: int) -> int:
+        config, centred = self._config, self._config.norm == "layer"
+        weight = self._floats(f"{name}.weight", width)
+        shift = self._floats(f"{name}.bias", width) if centred else np.zeros(width, np.float32)
+        return self._engine.add_norm(weight, shift, config.norm_epsilon or EPSILONS[config.norm], centred=centred)
 
+    def _matrix(self, name: str, outputs: int, inputs: int) -> tuple[Array, Floats]:
+        """In int8, and the steps of its rows."""
+        return self._array(f"{name}.weight", np.int8, outputs, inputs), self._floats(f"{name}.steps", outputs)
 
-def _heads(attention: MultiHeadAttention) -> dict[str, int]:
-    heads, shared = attention.heads, attention.key_value_heads
-    return {"heads": heads, "key_heads": shared, "head_width": attention.head_width}
+    def _floats(self, name: str, *shape: int) -> Floats:
+        return self._array(name, np.float32, *shape)
 
-
-def _rounded(module: Any) -> tuple[Tensor, Tensor, Tensor | None, float]:
-    """A matrix in int8, the steps of its rows, its bias, and what its input is multiplied by."""
-    bias = getattr(module, "bias", None)
-    bias = None if bias is None else bias.detach().float().contiguous()
-    if isinstance(module, Int8Linear | Int8Embedding):
-        factor = module.factor if isinstance(module, Int8Linear) else 1.0
-        return module.weight.data.contiguous(), module.steps.data.float().contiguous(), bias, factor
-    weight, steps = quantised(module.weight.detach())
-    return weight.contiguous(), steps.contiguous(), bias, module.scale if isinstance(module, OutputProjection) else 1.0
+    def _array(self, name: str, dtype: type[np.generic], *shape: int) -> Array:
+        self.taken.add(name)
+        return taken(self._weights, name, dtype, *shape)

@@ -30,6 +30,13 @@ struct Sources {
   int sentences;
 };
 
+// Where to tell whom rows attend to in a source, head by head: [rows][heads][width], in one layer of the decoder.
+struct Capture {
+  float* weights;  // or none
+  int width;       // as many as there are slots in the blocks of the longest source, at least
+  int layer;
+};
+
 class Engine {
  public:
   explicit Engine(int threads) : threads_(std::make_unique<Threads>(threads)), scratch_(threads) {}
@@ -69,8 +76,9 @@ class Engine {
     }
   }
 
-  // The next token of each row, all at the same position, into the caches; and what may follow it.
-  void step(Caches& caches, const int64_t* tokens, const Positions& positions, const Ranking& ranking) {
+  // The next token of each row, all at the same position, into the caches; and what may follow it, if that is asked.
+  void step(Caches& caches, const int64_t* tokens, const Positions& positions, const Ranking& ranking,
+            const Capture& capture = {}) {
     wake_after_fork();
     const int rows = caches.rows();
     caches.give_slots();
@@ -90,7 +98,10 @@ class Engine {
         enter(model_.target, row, int(tokens[row]), positions.rows);
       }
     });
+    int layer = -1;  // of those that attend to the source
     run(model_.target, rows, [&](const Sublayer& sublayer) {
+      layer += sublayer.kind == Kind::kCrossAttention;
+      const bool told = capture.weights && layer == capture.layer;
       const int items = int(living.size()) * sublayer.key_heads;
       threads_->for_ranges(items, [&](int begin, int end, int thread) {
         for (int item = begin; item < end; item++) {
@@ -99,12 +110,34 @@ class Engine {
           if (sublayer.kind == Kind::kSelfAttention) {
             attend_past(caches, sentence, sublayer, head, positions.rotation, thread);
           } else {
-            attend_memory(sentence, sublayer, head, thread);
+            attend_memory(sentence, sublayer, head, thread, told ? capture : Capture{});
           }
         }
       });
     });
-    vocabulary_.rank(*threads_, *model_.output, quantised_, rows, ranking);
+    if (!ranking.count && !ranking.table) {
+      return;
+    }
+    if (!caches.shortlist) {
+      vocabulary_.rank(*threads_, *model_.output, quantised_, rows, ranking);
+      return;
+    }
+    const auto sentence_of = [&](int row) { return caches.hypothesis(row).sentence; };
+    vocabulary_.rank_within(*threads_, *model_.output, *caches.shortlist, sentence_of, quantised_, rows, ranking);
+  }
+
+  // Some tokens, as `restrict` takes them.
+  std::shared_ptr<const Selection> select(const int64_t* tokens, int count) {
+    wake_after_fork();
+    return std::make_shared<Selection>(*threads_, *model_.output, std::vector<int32_t>(tokens, tokens + count));
+  }
+
+  // From now on the sentences of a search may say `common` and their own tokens alone (see shortlist.h).
+  void restrict(Caches& caches, std::shared_ptr<const Selection> common, const int64_t* tokens, const int64_t* counts,
+                float sure) {
+    wake_after_fork();
+    caches.shortlist = std::make_shared<Shortlist>(*threads_, *model_.output, std::move(common), tokens, counts,
+                                                   int(caches.sentences().size()), sure);
   }
 
  private:
@@ -318,7 +351,7 @@ class Engine {
   Query* add_queries(const Sublayer& sublayer, int row, int key_head, const SlotMask* mask, Query* to) {
     for (int head = key_head * sublayer.group(); head < (key_head + 1) * sublayer.group(); head++) {
       float* context = context_.data() + size_t(row) * context_width_ + size_t(head) * sublayer.head_width;
-      *to++ = {query_of(sublayer, row, head), mask, context};
+      *to++ = {query_of(sublayer, row, head), mask, context, nullptr};
     }
     return to;
   }
@@ -373,13 +406,19 @@ class Engine {
   }
 
   // The hypotheses of a sentence attend to its source.
-  void attend_memory(const Sentence& sentence, const Sublayer& sublayer, int head, int thread) {
+  void attend_memory(const Sentence& sentence, const Sublayer& sublayer, int key_head, int thread,
+                     const Capture& capture) {
     Scratch& scratch = scratch_[thread];
     Query* end = scratch.queries.data();
     for (int row : sentence.rows) {
-      end = add_queries(sublayer, row, head, sentence.memory_mask.data(), end);
+      Query* first = end;
+      end = add_queries(sublayer, row, key_head, sentence.memory_mask.data(), end);
+      for (int i = 0; capture.weights && i < sublayer.group(); i++) {
+        const size_t head = size_t(row) * sublayer.heads + key_head * sublayer.group() + i;
+        first[i].weights = capture.weights + head * capture.width;
+      }
     }
-    const Past past{sentence.memory.data(), int(sentence.memory.size()), head_offset(sublayer, head),
+    const Past past{sentence.memory.data(), int(sentence.memory.size()), head_offset(sublayer, key_head),
                     sublayer.head_width};
     attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
   }

@@ -10,11 +10,13 @@ import ctypes
 import functools
 import os
 import weakref
-from ctypes import POINTER, c_float, c_int, c_int32, c_void_p
+from collections.abc import Sequence
+from ctypes import POINTER, c_double, c_float, c_int, c_int32, c_int64, c_void_p
 from pathlib import Path
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from headwise.decode.engines.native.compile import (
     CPU_FLAGS,
@@ -25,11 +27,19 @@ from headwise.decode.engines.native.compile import (
     compiler,
     digest,
 )
+from headwise.decode.hypothesis import Hypothesis, no_way_on
+from headwise.decode.options import Prefixes, SearchOptions
 from headwise.errors import HeadwiseError
+
+Array = NDArray[Any]
+Floats = NDArray[np.float32]
+Numbers = NDArray[np.int64]
 
 SELF_ATTENTION, CROSS_ATTENTION, FEED_FORWARD = range(3)
 NONE = -1
 """No such norm or matrix."""
+SLOTS = 16
+"""Entries of a block of a cache, as in cache.h."""
 
 
 class SublayerDescription(ctypes.Structure):
@@ -66,6 +76,20 @@ class SideDescription(ctypes.Structure):
     )
 
 
+class SearchSettings(ctypes.Structure):
+    """As in search.h."""
+
+    _fields_ = (
+        ("sos", c_int32),
+        ("beam", c_int32),
+        ("nbest", c_int32),
+        ("kept", c_int32),
+        ("min_length", c_int32),
+        ("exact", c_int32),
+        ("length_penalty", c_double),
+    )
+
+
 _SIGNATURES: dict[str, tuple[object, ...]] = {
     "engine_new": (c_int, POINTER(c_void_p)),
     "add_matrix": (c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int, c_float, POINTER(c_int)),
@@ -77,11 +101,20 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
         *(c_void_p, c_void_p, c_void_p, c_void_p, c_int),
         *(c_void_p, c_void_p, c_void_p, c_int, POINTER(c_void_p)),
     ),
+    "selection_new": (c_void_p, c_void_p, c_int, POINTER(c_void_p)),
+    "search_restrict": (c_void_p, c_void_p, c_void_p, c_void_p, c_float),
     "search_select": (c_void_p, c_void_p, c_int),
     "search_step": (
         *(c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_void_p, c_int),
-        *(c_void_p, c_int, c_int, c_void_p, c_void_p, c_void_p),
+        *(c_void_p, c_int, c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int),
     ),
+    "beam_new": (
+        *(c_void_p, POINTER(SearchSettings), c_void_p, c_int, c_void_p, c_int),
+        *(c_void_p, c_void_p, c_void_p, POINTER(c_void_p)),
+    ),
+    "beam_run": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int, POINTER(c_int)),
+    "beam_sizes": (c_void_p, c_void_p, POINTER(c_int64)),
+    "beam_results": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p),
 }
 
 
@@ -99,7 +132,8 @@ class Library:
             function.argtypes, function.restype = arguments, c_int
             self._functions[name] = function
         self.engine_free, self.search_free = functions.headwise_engine_free, functions.headwise_search_free
-        for free in (self.engine_free, self.search_free):
+        self.beam_free, self.selection_free = functions.headwise_beam_free, functions.headwise_selection_free
+        for free in (self.engine_free, self.search_free, self.beam_free, self.selection_free):
             free.argtypes, free.restype = (c_void_p,), None
 
     def call(self, name: str, *arguments: object) -> None:
@@ -110,6 +144,8 @@ class Library:
             raise IndexError("a token is not in the vocabulary")
         if error == 3:
             raise IndexError("a row is not in the search")
+        if error == 4:
+            raise no_way_on()
         if error:
             raise RuntimeError(f"the native engine failed ({name})")
 
@@ -158,13 +194,13 @@ def library() -> Library:
     return found
 
 
-def address(tensor: Tensor | None, dtype: torch.dtype) -> int | None:
-    """Where the numbers of a tensor lie, after a look at whether they are what C++ will read."""
-    if tensor is None:
+def address(array: Array | None, dtype: type[np.generic]) -> int | None:
+    """Where the numbers of an array lie, after a look at whether they are what C++ will read."""
+    if array is None:
         return None
-    if tensor.dtype != dtype or tensor.device.type != "cpu" or not tensor.is_contiguous():
-        raise TypeError(f"a contiguous {dtype} tensor of the CPU is needed, not {tensor.dtype} of {tensor.device}")
-    return tensor.data_ptr()
+    if array.dtype != dtype or not array.flags.c_contiguous:
+        raise TypeError(f"a contiguous array of {np.dtype(dtype)} is needed, not one of {array.dtype}")
+    return array.ctypes.data
 
 
 class Engine:
@@ -179,21 +215,21 @@ class Engine:
         self.handle = made
         self.close = weakref.finalize(self, self.library.engine_free, made)
 
-    def add_matrix(self, weight: Tensor, steps: Tensor, bias: Tensor | None, filler: float = 0.0) -> int:
+    def add_matrix(self, weight: Array, steps: Floats, bias: Floats | None, filler: float = 0.0) -> int:
         """int8 [N, K] with the step [N] of each row; the number by which it is called from now on.
 
         `filler` is what comes out for the rows that fill it up to a multiple of the engine's.
         """
         outputs, inputs = weight.shape
         if inputs % 16 or steps.shape != (outputs,) or (bias is not None and bias.shape != (outputs,)):
-            raise ValueError(f"a matrix of shape {tuple(weight.shape)} does not fit: multiples of 16 inputs are needed")
+            raise ValueError(f"a matrix of shape {weight.shape} does not fit: multiples of 16 inputs are needed")
         number = c_int()
         self.library.call(
             "add_matrix",
             self.handle,
-            address(weight, torch.int8),
-            address(steps, torch.float32),
-            address(bias, torch.float32),
+            address(weight, np.int8),
+            address(steps, np.float32),
+            address(bias, np.float32),
             outputs,
             inputs,
             filler,
@@ -201,13 +237,11 @@ class Engine:
         )
         return number.value
 
-    def add_norm(self, weight: Tensor, bias: Tensor, epsilon: float, *, centred: bool) -> int:
-        if weight.dim() != 1 or weight.shape != bias.shape:
-            raise ValueError(
-                f"a norm needs as many biases as weights, not {tuple(bias.shape)} and {tuple(weight.shape)}"
-            )
+    def add_norm(self, weight: Floats, bias: Floats, epsilon: float, *, centred: bool) -> int:
+        if weight.ndim != 1 or weight.shape != bias.shape:
+            raise ValueError(f"a norm needs as many biases as weights, not {bias.shape} and {weight.shape}")
         number = c_int()
-        weights = address(weight, torch.float32), address(bias, torch.float32)
+        weights = address(weight, np.float32), address(bias, np.float32)
         self.library.call("add_norm", self.handle, *weights, len(weight), epsilon, int(centred), ctypes.byref(number))
         return number.value
 
@@ -225,57 +259,154 @@ class Engine:
 class Placing:
     """Rows that are added to embeddings [T, D], and cosines and sines [T, R/2] by which heads are turned."""
 
-    def __init__(self, rows: Tensor | None, cosine: Tensor | None, sine: Tensor | None) -> None:
+    def __init__(self, rows: Floats | None, cosine: Floats | None, sine: Floats | None) -> None:
         self.kept = (rows, cosine, sine)  # or their memory might go before it is read
         self.arguments = (
-            *(address(each, torch.float32) for each in self.kept),
+            *(address(each, np.float32) for each in self.kept),
             0 if cosine is None else cosine.shape[-1],
         )
+
+
+class Selection:
+    """Tokens that any sentence of a search may say, ascending; freed with this object."""
+
+    def __init__(self, engine: Engine, tokens: Numbers) -> None:
+        self.tokens = tokens
+        self.handle = c_void_p()
+        engine.library.call(
+            "selection_new", engine.handle, address(tokens, np.int64), len(tokens), ctypes.byref(self.handle)
+        )
+        self.close = weakref.finalize(self, engine.library.selection_free, self.handle)
 
 
 class Search:
     """What a running search has in an engine's caches; freed with this object."""
 
-    def __init__(self, engine: Engine, tokens: Tensor, places: Tensor, lengths: Tensor, placing: Placing) -> None:
+    def __init__(self, engine: Engine, tokens: Numbers, places: Numbers, lengths: Numbers, placing: Placing) -> None:
         """Tokens of all sentences one after the other, their places in their sentences, and the sentences' lengths."""
         if not len(tokens) == len(places) == int(lengths.sum()):
             raise ValueError("the lengths of the sentences must add up to the tokens")
         self.engine = engine
         self.changes = 0
         """How often it was changed: what was taken from it earlier is no longer there."""
-        self.rows = len(lengths)
+        self.sentences = self.rows = len(lengths)
         made = c_void_p()
-        given = [address(each, torch.int64) for each in (tokens, places, lengths)]
+        given = [address(each, np.int64) for each in (tokens, places, lengths)]
         engine.library.call("search_new", engine.handle, *given, len(lengths), *placing.arguments, ctypes.byref(made))
         self.handle = made
         self.close = weakref.finalize(self, engine.library.search_free, made)
 
-    def select(self, rows: Tensor) -> None:
-        self.engine.library.call("search_select", self.handle, address(rows, torch.int64), len(rows))
+    def restrict(self, common: Selection, own: Sequence[Numbers], sure: float) -> None:
+        """Before the first step: what each sentence may say, the common tokens and its own, ascending, none in both.
+
+        Where none has at least the log-probability `sure`, all tokens may be said.
+        """
+        if len(own) != self.sentences:
+            raise ValueError(f"{self.sentences} sentences need a list of tokens each, not {len(own)}")
+        tokens, counts = np.concatenate(own), _numbers([*map(len, own)])
+        given = address(tokens, np.int64), address(counts, np.int64)
+        self.engine.library.call("search_restrict", self.handle, common.handle, *given, sure)
+
+    def select(self, rows: Numbers) -> None:
+        self.engine.library.call("search_select", self.handle, address(rows, np.int64), len(rows))
         self.rows = len(rows)
         self.changes += 1
 
     def step(
         self,
-        tokens: Tensor,
+        tokens: Numbers,
         placing: Placing,
-        banned: Tensor | None,
-        best: tuple[Tensor, Tensor] | None,
-        table: Tensor | None,
+        banned: Numbers | None,
+        best: tuple[Floats, Numbers] | None,
+        table: Floats | None,
+        attention: tuple[Floats, int] | None = None,
     ) -> None:
-        """Tokens [R] in; `best` (log-probabilities and tokens, [R, count]) and the `table` [R, V] are written to."""
+        """Tokens [R] in; `best` (log-probabilities and tokens, [R, count]) and the `table` [R, V] are written to, and
+        so is the `attention` [R, H, S] to the source in a layer, S filled up to a multiple of `SLOTS`."""
         values, chosen = best if best is not None else (None, None)
         self.engine.library.call(
             "search_step",
             self.handle,
-            address(tokens, torch.int64),
+            address(tokens, np.int64),
             len(tokens),
             *placing.arguments,
-            address(banned, torch.int64),
+            address(banned, np.int64),
             0 if banned is None else len(banned),
             0 if values is None else values.shape[1],
-            address(values, torch.float32),
-            address(chosen, torch.int64),
-            address(table, torch.float32),
+            address(values, np.float32),
+            address(chosen, np.int64),
+            address(table, np.float32),
+            None if attention is None else address(attention[0], np.float32),
+            0 if attention is None else attention[0].shape[-1],
+            0 if attention is None else attention[1],
         )
         self.changes += 1
+
+
+class BeamSearch:
+    """A whole search, greedy or of a beam, from a `Search` on that has not made a step."""
+
+    def __init__(self, search: Search, limits: Sequence[int], options: SearchOptions, prefixes: Prefixes) -> None:
+        if not len(limits) == len(prefixes) == search.rows:
+            raise ValueError(f"{search.rows} sentences need a limit and a prefix each")
+        self._search = search
+        settings = SearchSettings(
+            sos=options.sos,
+            beam=options.beam,
+            nbest=options.nbest,
+            kept=options.kept,
+            min_length=options.min_length,
+            exact=int(options.exact),
+            length_penalty=options.length_penalty,
+        )
+        ends, forbidden = _numbers(options.ends), _numbers(options.forbidden)
+        given, lengths = _numbers([token for prefix in prefixes for token in prefix]), _numbers([*map(len, prefixes)])
+        longest = _numbers(limits)
+        made = c_void_p()
+        search.engine.library.call(
+            "beam_new",
+            search.handle,
+            ctypes.byref(settings),
+            *(address(ends, np.int64), len(ends), address(forbidden, np.int64), len(forbidden)),
+            *(address(each, np.int64) for each in (longest, given, lengths)),
+            ctypes.byref(made),
+        )
+        self._handle = made
+        self.close = weakref.finalize(self, search.engine.library.beam_free, made)
+
+    def run(self, placing: Placing, places: int) -> bool:
+        """Go on until all sentences are done (True), or the places that `placing` tells of are all taken."""
+        done = c_int()
+        self._search.engine.library.call(
+            "beam_run", self._handle, self._search.handle, *placing.arguments, places, ctypes.byref(done)
+        )
+        return bool(done.value)
+
+    def results(self) -> list[list[Hypothesis]]:
+        """The n-best of each sentence, best first."""
+        call, total = self._search.engine.library.call, c_int64()
+        counts = np.empty(self._search.sentences, np.int64)
+        call("beam_sizes", self._handle, address(counts, np.int64), ctypes.byref(total))
+        found = int(counts.sum())
+        lengths, finished, scores = np.empty(found, np.int64), np.empty(found, np.int64), np.empty(found, np.float64)
+        sums, tokens, values = np.empty(found, np.float32), np.empty(total.value, np.int64), np.empty(total.value, "f4")
+        where = [each.ctypes.data for each in (lengths, finished, sums, scores, tokens, values)]
+        call("beam_results", self._handle, *where)
+        ends = np.cumsum(lengths)
+        hypotheses = iter(
+            Hypothesis(
+                tokens=tokens[end - length : end - over].tolist(),
+                score=score,
+                log_probability=log_probability,
+                token_log_probabilities=values[end - length : end].tolist(),
+                finished=bool(over),
+            )
+            for end, length, over, score, log_probability in zip(
+                *(each.tolist() for each in (ends, lengths, finished, scores, sums)), strict=True
+            )
+        )
+        return [[next(hypotheses) for _ in range(count)] for count in counts.tolist()]
+
+
+def _numbers(values: Sequence[int]) -> Numbers:
+    return np.array(values, np.int64)

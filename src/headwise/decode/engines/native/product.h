@@ -52,6 +52,29 @@ class Matrix {
     }
   }
 
+  // Without weights, to be filled with outputs of other matrices; what is not is the least likely output of all.
+  Matrix(int outputs, int inputs)
+      : inputs_(inputs), outputs_(outputs), panels_(round_up(outputs, kPanel) / kPanel) {
+    const size_t padded = size_t(panels_) * kPanel;
+    weights_ = Array<uint8_t>(padded * inputs);
+    steps_ = Array<float>(padded);
+    bias_ = Array<float>(padded);
+    std::memset(weights_.data(), kShift, padded * inputs);
+    std::fill_n(steps_.data(), padded, 0.0f);
+    std::fill_n(bias_.data(), padded, -kInfinity);
+  }
+
+  // An output of another matrix with as many inputs becomes one of this.
+  void take(int output, const Matrix& other, int row) {
+    const uint8_t* from = other.quads(row);
+    uint8_t* to = quads(output);
+    for (int input = 0; input < inputs_; input += kQuad, from += kPanel * kQuad, to += kPanel * kQuad) {
+      std::memcpy(to, from, kQuad);
+    }
+    steps_[output] = other.steps_[row];
+    bias_[output] = other.bias_[row];
+  }
+
   int inputs() const { return inputs_; }
   int outputs() const { return outputs_; }
   int panels() const { return panels_; }

@@ -2,7 +2,7 @@
 //
 // Logits are made a chunk of the vocabulary at a time, and of a chunk only the largest few, its maximum and its sum of
 // exponentials are kept. Chunks are the same however many threads there are, and are put together in their order: so
-// are the results.
+// are the results. Of a shortlist, all logits are made first.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "product.h"
+#include "shortlist.h"
 #include "threads.h"
 #include "vectors.h"
 
@@ -81,23 +82,168 @@ class Vocabulary {
     });
   }
 
+  // The same among the tokens that sentences may say; `sentence_of(row)` tells whose a row is. Others have a
+  // log-probability of minus infinity. A row in which none of them is likely is ranked among all tokens.
+  template <class SentenceOf>
+  void rank_within(Threads& threads, const Matrix& matrix, const Shortlist& list, SentenceOf&& sentence_of,
+                   const QuantisedRows& x, int rows, const Ranking& ranking) {
+    tops_.make_room(rows);
+    rank_listed(threads, list, sentence_of, x, rows, matrix.outputs(), ranking);
+    std::vector<int> unsure;
+    for (int row = 0; row < rows; row++) {
+      if (!(tops_[row] >= list.sure())) {
+        unsure.push_back(row);
+      }
+    }
+    if (!unsure.empty()) {
+      rank_again(threads, matrix, x, unsure, ranking);
+    }
+  }
+
  private:
+  // The rows of `unsure` among all tokens.
+  void rank_again(Threads& threads, const Matrix& matrix, const QuantisedRows& x, const std::vector<int>& unsure,
+                  const Ranking& ranking) {
+    const int rows = int(unsure.size());
+    const size_t count = ranking.count;
+    again_values_.make_room(rows * x.stride);
+    again_steps_.make_room(rows);
+    again_sums_.make_room(rows);
+    const QuantisedRows some{again_values_.data(), x.stride, again_steps_.data(), again_sums_.data()};
+    for (int i = 0; i < rows; i++) {
+      std::copy_n(x.values + unsure[i] * x.stride, matrix.inputs(), some.values + i * x.stride);
+      some.steps[i] = x.steps[unsure[i]];
+      some.sums[i] = x.sums[unsure[i]];
+    }
+    std::vector<float> log_probabilities(rows * count);
+    std::vector<int64_t> tokens(rows * count);
+    std::vector<float> table(ranking.table ? size_t(rows) * matrix.outputs() : 0);
+    rank(threads, matrix, some, rows,
+         {ranking.count, ranking.banned, ranking.banned_count, log_probabilities.data(), tokens.data(),
+          ranking.table ? table.data() : nullptr});
+    for (int i = 0; i < rows; i++) {
+      std::copy_n(log_probabilities.data() + i * count, count, ranking.log_probabilities + unsure[i] * count);
+      std::copy_n(tokens.data() + i * count, count, ranking.tokens + unsure[i] * count);
+      if (ranking.table) {
+        std::copy_n(table.data() + size_t(i) * matrix.outputs(), matrix.outputs(),
+                    ranking.table + size_t(unsure[i]) * matrix.outputs());
+      }
+    }
+  }
+
+  template <class SentenceOf>
+  void rank_listed(Threads& threads, const Shortlist& list, SentenceOf&& sentence_of, const QuantisedRows& x, int rows,
+                   int vocabulary, const Ranking& ranking) {
+    const Selection& common = list.common();
+    const Selection& others = list.others();
+    const size_t stride = row_stride(common.width() + others.width());
+    const size_t longest = round_up(int(list.longest()), kLanes);
+    logits_.make_room(std::min(rows, kListedRows) * stride);
+    gathered_.make_room(threads.count() * longest);
+    candidates_.make_room(size_t(threads.count()) * ranking.count);
+    for (int first = 0; first < rows; first += kListedRows) {
+      const int some = std::min(kListedRows, rows - first);
+      const QuantisedRows part{x.values + first * x.stride, x.stride, x.steps + first, x.sums + first};
+      threads.for_ranges(common.panels() + others.panels(), [&](int begin, int end, int) {
+        float* out = logits_.data();
+        multiply<Write::kStore>(part, some, common.matrix, begin, std::min(end, common.panels()), out, stride);
+        begin = std::max(begin - common.panels(), 0);
+        end -= common.panels();
+        multiply<Write::kStore>(part, some, others.matrix, begin, end, out + common.width(), stride);
+      });
+      threads.for_ranges(some, [&](int begin, int end, int thread) {
+        float* own = gathered_.data() + thread * longest;
+        Candidate* best = candidates_.data() + size_t(thread) * ranking.count;
+        for (int row = begin; row < end; row++) {
+          const Shortlist::Own& chosen = list.own(sentence_of(first + row));
+          float* logits = logits_.data() + row * stride;
+          gather(logits + common.width(), chosen.places, own);
+          tops_[first + row] = finish_within(first + row, {logits, common.width(), common.tokens}, {own, padded(chosen), chosen.tokens},
+                        vocabulary, ranking, best);
+        }
+      });
+    }
+  }
+
+  static constexpr int kListedRows = 64;  // whose logits are made at once
   static constexpr int kChunkPanels = 8;
   static constexpr int kStride = kChunkPanels * kPanel + kLanes;  // from row to row, see row_stride
   static constexpr int kRows = 32;  // whose logits of a chunk stay in the first-level cache
 
-  void add_up(const float* logits, int width, int row, int chunk) {
+  // Logits, filled up to whole vectors with minus infinity, and their tokens.
+  struct Listed {
+    float* logits;
+    int width;
+    const std::vector<int32_t>& tokens;
+  };
+
+  static int padded(const Shortlist::Own& own) { return round_up(int(own.places.size()), kLanes); }
+
+  static void gather(const float* logits, const std::vector<int32_t>& places, float* to) {
+    const int count = int(places.size());
+    for (int k = 0; k < count; k += kLanes) {
+      const __mmask16 real = count - k >= kLanes ? __mmask16(-1) : __mmask16((1u << (count - k)) - 1);
+      const __m512i where = _mm512_maskz_loadu_epi32(real, places.data() + k);
+      _mm512_store_ps(to + k, _mm512_mask_i32gather_ps(_mm512_set1_ps(-kInfinity), real, where, logits, sizeof(float)));
+    }
+  }
+
+  static float largest_of(const float* logits, int width) {
     __m512 largest = _mm512_set1_ps(-kInfinity);
     for (int k = 0; k < width; k += kLanes) {
       largest = _mm512_max_ps(largest, _mm512_load_ps(logits + k));
     }
-    const float top = _mm512_reduce_max_ps(largest);
+    return _mm512_reduce_max_ps(largest);
+  }
+
+  // The sum of e^(logit - top).
+  static float sum_of(const float* logits, int width, float top) {
     __m512 sum = _mm512_setzero_ps();
     for (int k = 0; k < width; k += kLanes) {
       sum = _mm512_add_ps(sum, exponential(_mm512_sub_ps(_mm512_load_ps(logits + k), _mm512_set1_ps(top))));
     }
+    return _mm512_reduce_add_ps(sum);
+  }
+
+  void add_up(const float* logits, int width, int row, int chunk) {
+    const float top = largest_of(logits, width);
     maxima_[size_t(row) * stride_ + chunk] = top;
-    sums_[size_t(row) * stride_ + chunk] = _mm512_reduce_add_ps(sum);
+    sums_[size_t(row) * stride_ + chunk] = sum_of(logits, width, top);
+  }
+
+  // Rounding must not make a probability of more than 1; a comparison this way round keeps NaN.
+  static float at_most_certain(float log_probability) { return log_probability > 0.0f ? 0.0f : log_probability; }
+
+  // Gives the log-probability of the likeliest token, banned or not.
+  static float finish_within(int row, const Listed& common, const Listed& own, int vocabulary, const Ranking& ranking,
+                            Candidate* best) {
+    const float top = std::max(largest_of(common.logits, common.width), largest_of(own.logits, own.width));
+    const float sum = sum_of(common.logits, common.width, top) + sum_of(own.logits, own.width, top);
+    const float normaliser = top + std::log(sum);
+    if (ranking.table) {
+      float* table = ranking.table + size_t(row) * vocabulary;
+      std::fill_n(table, vocabulary, -kInfinity);
+      for (const Listed& part : {common, own}) {
+        for (size_t i = 0; i < part.tokens.size(); i++) {
+          table[part.tokens[i]] = at_most_certain(part.logits[i] - normaliser);
+        }
+      }
+    }
+    std::fill_n(best, ranking.count, Candidate{-kInfinity, 0});
+    for (const Listed& part : {common, own}) {
+      for (int i = 0; i < ranking.banned_count; i++) {
+        const auto found = std::lower_bound(part.tokens.begin(), part.tokens.end(), ranking.banned[i]);
+        if (found != part.tokens.end() && *found == ranking.banned[i]) {
+          part.logits[found - part.tokens.begin()] = -kInfinity;
+        }
+      }
+      keep_largest(part.logits, part.width, ranking.count, best, [&](int place) { return part.tokens[place]; });
+    }
+    for (int i = 0; i < ranking.count; i++) {
+      ranking.log_probabilities[size_t(row) * ranking.count + i] = at_most_certain(best[i].logit - normaliser);
+      ranking.tokens[size_t(row) * ranking.count + i] = best[i].token;
+    }
+    return top - normaliser;
   }
 
   // The logits [width] of the tokens from `first` on, into the best ones so far.
@@ -111,15 +257,26 @@ class Vocabulary {
         logits[place] = -kInfinity;
       }
     }
-    Candidate* last = best + ranking.count - 1;
+    keep_largest(logits, width, ranking.count, best, [&](int place) { return first + place; });
+  }
+
+  // `token_of(place)`: only of places whose logit is not minus infinity.
+  template <class TokenOf>
+  static void keep_largest(const float* logits, int width, int count, Candidate* best, TokenOf&& token_of) {
+    if (!count) {
+      return;
+    }
+    Candidate* last = best + count - 1;
     for (int k = 0; k < width; k += kLanes) {
       const __m512 some = _mm512_load_ps(logits + k);
       unsigned hits = _mm512_cmp_ps_mask(some, _mm512_set1_ps(last->logit), _CMP_GE_OQ);
       for (; hits; hits &= hits - 1) {
         const int place = k + __builtin_ctz(hits);
-        const Candidate candidate{logits[place], first + place};
-        if (candidate.logit > -kInfinity && candidate.before(*last)) {
-          insert(candidate, best, last);
+        if (logits[place] > -kInfinity) {
+          const Candidate candidate{logits[place], token_of(place)};
+          if (candidate.before(*last)) {
+            insert(candidate, best, last);
+          }
         }
       }
     }
@@ -161,17 +318,14 @@ class Vocabulary {
         }
       }
       for (int i = 0; i < ranking.count; i++) {
-        // Rounding must not make a probability of more than 1; a comparison this way round keeps NaN.
-        const float log_probability = best[i].logit - normaliser;
-        ranking.log_probabilities[size_t(row) * ranking.count + i] = log_probability > 0.0f ? 0.0f : log_probability;
+        ranking.log_probabilities[size_t(row) * ranking.count + i] = at_most_certain(best[i].logit - normaliser);
         ranking.tokens[size_t(row) * ranking.count + i] = best[i].token;
       }
     }
     if (ranking.table) {
       float* table = ranking.table + size_t(row) * vocabulary;
       for (int token = 0; token < vocabulary; token++) {
-        const float log_probability = table[token] - normaliser;
-        table[token] = log_probability > 0.0f ? 0.0f : log_probability;
+        table[token] = at_most_certain(table[token] - normaliser);
       }
     }
   }
@@ -180,6 +334,11 @@ class Vocabulary {
   Array<float> maxima_;
   Array<float> sums_;
   Array<float> logits_;
+  Array<float> gathered_;
+  Array<float> tops_;
+  Array<int8_t> again_values_;
+  Array<float> again_steps_;
+  Array<int32_t> again_sums_;
   Array<Candidate> candidates_;
 };
 

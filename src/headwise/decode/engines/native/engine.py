@@ -1,0 +1,76 @@
+"""The native engine as a translator sees it: it searches by itself, and what it does not know it does in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headwise.decode.engines.native.model import NativeModel
+from headwise.decode.hypothesis import Hypothesis
+from headwise.decode.options import Prefixes, SamplingOptions, SearchOptions
+from headwise.decode.shortlist import Allowed
+from headwise.models.loaded import INT8
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+
+    from headwise.decode.engines.native.decoder import State
+    from headwise.decode.engines.stepping import Stepping
+
+
+class NativeEngine:
+    """Greedy and beam search in C++."""
+
+    name = INT8
+    batch_tokens = 0
+    restricts = True
+
+    def __init__(self, model: NativeModel) -> None:
+        self.model = model
+
+    def search(
+        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
+    ) -> list[list[Hypothesis]]:
+        if options.no_repeat:
+            return self.stepping().search(sources, limits, options, prefixes)
+        return self.model.search(sources, limits, options, prefixes)
+
+    def search_within(
+        self,
+        sources: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        options: SearchOptions,
+        prefixes: Prefixes,
+        allowed: Sequence[Allowed],
+    ) -> list[list[Hypothesis]]:
+        """As `search`, each sentence with the tokens that it is allowed (see `shortlist`)."""
+        if options.no_repeat:
+            return self.stepping().search_within(sources, limits, options, prefixes, allowed)
+        return self.model.search(sources, limits, options, prefixes, allowed)
+
+    def draw(
+        self,
+        sources: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        options: SearchOptions,
+        prefixes: Prefixes,
+        sampling: SamplingOptions,
+        generator: torch.Generator,
+    ) -> list[list[Hypothesis]]:
+        return self.stepping().draw(sources, limits, options, prefixes, sampling, generator)
+
+    def attention(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> list[NDArray[np.float32]]:
+        return self.model.attention(sources, targets)
+
+    def stepping(self) -> Stepping[State]:
+        """The same model, asked step by step: loads PyTorch."""
+        import torch
+
+        from headwise.decode.engines.native.decoder import NativeDecoder
+        from headwise.decode.engines.stepping import Stepping
+
+        return Stepping(self.name, NativeDecoder(self.model), self.model.pad, torch.device("cpu"))

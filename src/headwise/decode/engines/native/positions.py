@@ -1,0 +1,74 @@
+"""Where tokens stand, as the native engine is told: the encodings of `headwise.nn.positions` in NumPy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from headwise.config import ModelConfig
+from headwise.decode.engines.native.library import Floats, Numbers, Placing
+
+SINUSOIDAL = {"sinusoidal": "interleaved", "sinusoidal_halves": "halves", "sinusoidal_fairseq": "fairseq"}
+KNOWN = ("none", *SINUSOIDAL, "learned", "rotary")
+
+FIRST = 64
+"""For which rows are made at once; more are made as they are needed."""
+
+
+def known(config: ModelConfig) -> bool:
+    """Whether the engine can be told of these positions. Those that turn faster on longer texts cannot be tables."""
+    return config.positions in KNOWN and (config.positions != "rotary" or config.rotary_scaling.kind == "none")
+
+
+class PositionTable:
+    """What an encoding adds to embeddings, and by what it turns heads: as many positions as were ever asked for."""
+
+    def __init__(self, config: ModelConfig, width: int, head_width: int, learned: Floats | None) -> None:
+        """`learned`: [positions, D] of such an encoding."""
+        self._config, self._width, self._learned = config, width, learned
+        turning = config.rotary_width or head_width
+        self._turning = turning - turning % 2 if config.positions == "rotary" else 0
+        self._made = 0
+        self._rows: Floats | None = learned
+        self._angles: tuple[Floats, Floats] | None = None
+
+    def up_to(self, count: int) -> tuple[Placing, int]:
+        """Positions from 0 on, at least so many; and how many there are."""
+        if self._learned is not None:  # it ends where its table does
+            if count > len(self._learned):
+                raise ValueError(f"{count} positions, but only {len(self._learned)} were learned (model.max_positions)")
+            self._made = len(self._learned)
+        elif count > self._made:
+            self._made = max(count, 2 * self._made, FIRST)
+            places = np.arange(self._made)[:, None]
+            if self._config.positions in SINUSOIDAL:
+                layout = SINUSOIDAL[self._config.positions]
+                self._rows = sinusoids(places + self._config.position_offset, self._width, layout)
+            if self._turning:
+                angles = places / self._config.rotary_base ** (np.arange(0, self._turning, 2) / self._turning)
+                self._angles = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+        return Placing(self._rows, *(self._angles or (None, None))), self._made
+
+    def single(self, position: int) -> Placing:
+        """Of one position."""
+        whole, _ = self.up_to(position + 1)
+        return Placing(*(None if each is None else each[position : position + 1] for each in whole.kept))
+
+
+def sinusoids(places: Numbers, width: int, layout: str) -> Floats:
+    """[T, 1] -> [T, D]."""
+    numbers = np.arange(0, width, 2)
+    table = np.zeros((len(places), width), np.float32)
+    if layout == "fairseq":
+        pairs = width // 2
+        angles = places * np.exp(np.arange(pairs) * -(math.log(10000.0) / max(pairs - 1, 1)))
+        table[:, :pairs], table[:, pairs : 2 * pairs] = np.sin(angles), np.cos(angles)
+        return table
+    angles = places / 10000.0 ** (numbers / width)  # [T, ceil(D/2)]
+    sine, cosine = np.sin(angles), np.cos(angles)[:, : width // 2]
+    if layout == "halves":
+        table[:, : sine.shape[1]], table[:, sine.shape[1] :] = sine, cosine
+    else:
+        table[:, 0::2], table[:, 1::2] = sine, cosine
+    return table

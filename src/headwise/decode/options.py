@@ -1,0 +1,95 @@
+"""What is asked of a search. No tensors here: an engine may do without PyTorch, and then it is not loaded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headwise.errors import ConfigError
+
+Prefixes = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What is asked of a search, whatever the sentences. Lengths per sentence and prefixes are arguments."""
+
+    sos: int
+    eos: int
+    beam: int = 1
+    nbest: int = 1
+    length_penalty: float = 0.0  # alpha of score = log-probability / length**alpha
+    min_length: int = 0  # tokens before <eos> may come
+    no_repeat: int = 0  # n-gram size that may not occur twice; 0 is off
+    forbidden: tuple[int, ...] = ()  # tokens never generated (a prefix may still hold them)
+    exact: bool = True
+    """Search until no live hypothesis can become one of the n-best at any length. Otherwise, as is usual, at most
+    until `beam` have ended and the best live one is not better than the worst of them at its present length."""
+    other_ends: tuple[int, ...] = ()
+    """Tokens that end a hypothesis as eos does."""
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """All tokens that end a hypothesis."""
+        return (self.eos, *self.other_ends)
+
+    @property
+    def kept(self) -> int:
+        """How many finished hypotheses decide when to stop."""
+        return self.nbest if self.exact else max(self.beam, self.nbest)
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise ConfigError(f"beam must be at least 1, not {self.beam}")
+        if not 1 <= self.nbest <= self.beam:
+            raise ConfigError(f"nbest must be between 1 and the beam ({self.beam}), not {self.nbest}")
+        if self.min_length < 0 or self.no_repeat < 0:
+            raise ConfigError("min_length and no_repeat must not be negative")
+        if self.eos in self.forbidden:
+            raise ConfigError("<eos> must not be among the forbidden tokens: no sentence could end")
+
+    def free_from(self, prefixes: Prefixes | None) -> float:
+        """The length from which on all that counts is which tokens are `banned`."""
+        return math.inf if self.no_repeat else max((len(prefix) for prefix in prefixes or ()), default=0)
+
+    def banned(self, length: int) -> tuple[int, ...]:
+        """What may not follow a hypothesis of this length."""
+        return (*self.forbidden, *self.ends) if length < self.min_length else self.forbidden
+
+
+@dataclass(frozen=True)
+class SamplingOptions:
+    """How tokens are drawn. The defaults draw from the model's distribution as it is."""
+
+    temperature: float = 1.0
+    top_k: int = 0  # only from the k likeliest tokens; 0 is off
+    top_p: float = 1.0  # only from the fewest likeliest tokens that hold this much probability; 1 is off
+    samples: int = 1  # a sentence
+
+    def __post_init__(self) -> None:
+        if not 0 < self.temperature < math.inf:
+            raise ConfigError(
+                f"temperature must be above 0, not {self.temperature}; for the likeliest tokens, leave out --sample"
+            )
+        if self.top_k < 0:
+            raise ConfigError(f"top_k must not be negative, not {self.top_k}")
+        if not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p must be above 0 and at most 1, not {self.top_p}")
+        if self.samples < 1:
+            raise ConfigError(f"samples must be at least 1, not {self.samples}")
+
+
+def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefixes | None) -> None:
+    """An error if a search cannot be held to these lengths and prefixes."""
+    if any(limit < 1 for limit in limits):
+        raise ConfigError(f"the length limit must be at least 1, not {min(limits)}")
+    if prefixes is None:
+        return
+    if len(prefixes) != len(limits):
+        raise ConfigError(f"{len(prefixes)} prefixes for {len(limits)} sentences")
+    for prefix, limit in zip(prefixes, limits, strict=True):
+        if len(prefix) > limit:
+            raise ConfigError(f"a prefix of {len(prefix)} tokens does not fit into the length limit of {limit}")
+        if any(end in prefix for end in options.ends) or any(token < 0 for token in prefix):
+            raise ConfigError("a prefix must hold token ids other than <eos>")
