@@ -1,11 +1,15 @@
 """The search for GPUs, which runs anywhere: in slots that are filled again, with the results of the plain one."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 
 from headwise.config import ModelConfig
-from headwise.decode.engines import gpu
+from headwise.decode.engines import gpu, stepping
 from headwise.decode.engines.gpu import GpuSearch, can_search, fits
+from headwise.decode.engines.stepping import GpuEngine
+from headwise.decode.options import SamplingOptions
 from headwise.decode.search import SearchOptions, beam_search
 from headwise.decode.stepper import DecoderStepper
 from headwise.errors import HeadwiseError
@@ -79,6 +83,41 @@ def test_a_model_that_gives_no_numbers_is_refused(beam: int) -> None:
     torch.nn.init.constant_(model.output_projection.weight, torch.nan)
     with pytest.raises(HeadwiseError, match="no possible next token"):
         GpuSearch(model, torch.float32)([[4, 2]], [3], SearchOptions(1, 2, beam, exact=False), [[]])
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_what_the_model_does_itself_is_done_in_parts(drawn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is given as many sentences as can take turns in slots, far more than the model has the memory for."""
+    monkeypatch.setattr(stepping, "GPU_BATCH_TOKENS", 40)
+    engine = GpuEngine(random_model(small()).to(DEVICE), DEVICE)
+    sizes: list[int] = []
+    start = engine.stepper.start
+    monkeypatch.setattr(engine.stepper, "start", lambda source: (sizes.append(source.numel()), start(source))[1])
+    asked = ragged(30, 6), [5] * 30
+    options = SearchOptions(1, 2, no_repeat=2, forbidden=(0, 1))
+    if drawn:
+        generator = torch.Generator(DEVICE).manual_seed(0)
+        found = engine.draw(*asked, options, [[]] * 30, SamplingOptions(samples=2), generator)
+    else:
+        found = engine.search(*asked, options, [[]] * 30)
+        for source, each in zip(asked[0], found, strict=True):
+            [alone] = engine.search([source], [5], options, [[]])
+            assert [one.tokens for one in each] == [one.tokens for one in alone]
+    assert [len(each) for each in found] == [2 if drawn else 1] * 30
+    assert max(sizes) <= 40 // (2 if drawn else 1)
+
+
+def test_several_threads_may_search_at_once() -> None:
+    search = GpuSearch(random_model(small()).to(DEVICE), torch.float32)
+    options = SearchOptions(1, 2, 3, 2, 1.0, forbidden=(0, 1), exact=False)
+
+    def found(sources: list[list[int]]) -> list[list[list[int]]]:
+        return [[one.tokens for one in each] for each in search(sources, [8] * 9, options, [[]] * 9)]
+
+    work = [ragged(9, longest) for longest in (4, 5, 6, 7)]
+    wanted = [found(sources) for sources in work]
+    with ThreadPoolExecutor(len(work)) as pool:
+        assert list(pool.map(found, work * 3)) == wanted * 3
 
 
 def test_what_it_cannot_do_is_known() -> None:

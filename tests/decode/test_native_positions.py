@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from headwise.config import ModelConfig, RotaryScaling
+from headwise.decode.engines.native import positions
 from headwise.decode.engines.native.description import fits
 from headwise.decode.engines.native.positions import PositionTable
 from headwise.models import blocks
@@ -67,3 +68,21 @@ def test_positions_that_no_table_can_tell_do_not_fit() -> None:
     assert fits(config(positions="rotary"))
     assert not fits(config(positions="rotary", rotary_scaling=RotaryScaling("dynamic", 2.0)))
     assert not fits(config(positions="relative"))
+
+
+def test_another_thread_is_never_told_of_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C++ reads as many rows as it is told of."""
+    table, known = PositionTable(config(), 64, 16, None), positions.sinusoids
+    table.up_to(1)
+    asked: list[tuple[int, int]] = []
+
+    def interrupted(*given: object) -> object:
+        if not asked:
+            asked.append((0, 0))
+            placing, made = table.up_to(100)  # what a thread would be told just now
+            asked.append((len(placing.kept[0]), made))
+        return known(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(positions, "sinusoids", interrupted)
+    table.up_to(100)
+    assert asked[1][0] == asked[1][1] >= 100

@@ -2,6 +2,8 @@
 
 import math
 import random
+import signal
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -206,3 +208,25 @@ def test_attention_is_that_of_the_model(shape: dict[str, object]) -> None:
         others = [layer[0].mean(0).numpy() for layer in layers[max(0, len(layers) - 2) + 1 :] if len(source) > 4]
         assert all(np.abs(weights - other).max() > 0.02 for other in others)
     assert native_model(model, 2).attention([], []) == []
+
+
+def test_a_long_search_can_be_interrupted() -> None:
+    """Though there are positions enough for all of it."""
+
+    def ring(*_: object) -> None:
+        raise TimeoutError
+
+    native = native_model(speaking(1), 1)
+    limit = 100_000
+    native.target_positions.up_to(limit)
+    options = SearchOptions(SOS, EOS, beam=4, min_length=limit)
+    before = signal.signal(signal.SIGALRM, ring)
+    begun = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(TimeoutError):
+            native.search([[5, 6, 7]], [limit], options, [[]])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - begun < 5

@@ -27,9 +27,11 @@ from headwise.decode.shortlist import Allowed, Shortlist, Shortlists, read_short
 from headwise.decode.stepper import DecoderStepper
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import CheckpointError, ConfigError, DataError
+from headwise.models.build import build
 from headwise.models.folder import convert, save_model
 from headwise.nn import int8
 from headwise.nn.int8 import to_int8
+from headwise.storage import save_tensors
 from headwise.text.tokenizer import Tokenizer
 from tests.decode.test_native import EOS, PAD, SOS, VOCABULARY, model_of, native_model
 from tests.taught import PAIRS, SOURCES, TARGETS, taught
@@ -151,6 +153,18 @@ def test_a_token_that_is_in_no_pair_has_what_the_model_says(monkeypatch: pytest.
     assert {int(token) for source in word for token in asked[source]} <= set(found.tokens.tolist())
 
 
+def test_rows_of_a_published_model_that_are_no_token_are_no_translations() -> None:
+    tokenizer = the_tokenizer()
+    shape, rows = taught().config, tokenizer.size + 40
+    loaded = replace(taught(), model=build(shape, rows, tokenizer.pad), vocabulary=rows)
+    translator = Translator(loaded, "cpu", "float32")
+    begun = translator.begin([tokenizer.encode(SOURCES[0])], tokenizer.size)[0]
+    assert max(begun) >= tokenizer.size  # else this holds nothing
+    asked = ask(translator, ("en", "de"), tokenizer.size // 2)
+    assert asked.max() < tokenizer.size
+    assert (asked[tokenizer.encode(SOURCES[0])] >= 0).any(1).all()
+
+
 def test_of_many_pairs_some_are_drawn_always_the_same() -> None:
     one, other = (learn_shortlist(the_tokenizer(), iter(PAIRS * 20), most=60)[0] for _ in range(2))
     assert one.pairs == other.pairs == 54
@@ -205,6 +219,18 @@ def test_a_table_of_another_vocabulary_is_refused(tmp_path: Path) -> None:
         Shortlists(the_tokenizer(), {("en", "de"): wrong}).save(tmp_path / "s")
         with pytest.raises(CheckpointError, match="damaged"):
             read_shortlists(tmp_path / "s", the_tokenizer())
+
+
+@pytest.mark.parametrize("name", ["0.offsets", "0.targets", "0.always"])
+@pytest.mark.parametrize(
+    "wrong", [lambda ids: ids + 0.5, torch.Tensor.bfloat16, lambda ids: ids[None], lambda ids: ids[0]]
+)
+def test_what_is_no_list_of_whole_numbers_is_refused(name: str, wrong: Any, tmp_path: Path) -> None:
+    """With a digest that fits: one made to deceive."""
+    tensors = {key: torch.from_numpy(array) for key, array in learnt().arrays().items()}
+    save_tensors(tmp_path / "s", {**tensors, name: wrong(tensors[name].int())})
+    with pytest.raises(CheckpointError, match="damaged"):
+        read_shortlists(tmp_path / "s", the_tokenizer())
 
 
 def test_converting_keeps_it(tmp_path: Path) -> None:

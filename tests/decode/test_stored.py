@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,29 @@ def test_what_has_to_be_built_is_not_opened(folder: Path, tmp_path: Path) -> Non
     save_model(narrow, taught())
     convert(narrow, tmp_path / "small", "headwise", precision="int8")
     assert open_stored(tmp_path / "small") is None  # heads of eight numbers are too narrow for the engine
+
+
+@needs_native
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"heads": 0},
+        {"key_value_heads": 3},
+        {"key_value_heads": -1},
+        {"shared_layers": 9},
+        {"encoder_width": 16},
+        {"positions": "rotary", "rotary_width": 4096},
+    ],
+    ids=str,
+)
+def test_sizes_of_no_model_never_reach_the_engine(changes: dict[str, object], folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "small", tmp_path / "small")
+    described = json.loads((tmp_path / "small" / "config.json").read_text())
+    del described["digest"]  # as in those from before there were any
+    described["model"] |= changes
+    (tmp_path / "small" / "config.json").write_text(json.dumps(described))
+    with pytest.raises(CheckpointError, match="describes no model"):
+        Translator(tmp_path / "small")
 
 
 class TestArrays:

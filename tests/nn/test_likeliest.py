@@ -58,3 +58,13 @@ def test_what_cannot_be_said_is_minus_infinity_and_no_number_stays_none(monkeypa
     assert values[0].tolist() == [2.0, -torch.inf]
     assert normaliser[0] == 2.0
     assert normaliser[1].isnan()
+
+
+def test_of_many_the_obvious_way_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel for them would be compiled for minutes."""
+    monkeypatch.setattr(likeliest, "_kernels", lambda: None)
+    count = likeliest.MOST + 1
+    logits = torch.randn(2, 50, device=DEVICE)
+    values, tokens, _ = likeliest.likeliest(logits, count)
+    assert torch.equal(values, logits.gather(1, tokens))
+    assert torch.equal(values, logits.sort(-1, descending=True).values[:, :count])

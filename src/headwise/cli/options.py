@@ -95,7 +95,7 @@ def add_engine(command: argparse.ArgumentParser) -> None:
         "--engine",
         default="auto",
         metavar="E",
-        help="plain, float32, int8, gpu, ctranslate2 or ctranslate2-int8 (default: one with the model's own results)",
+        help="plain, float32, int8, gpu, ctranslate2 or ctranslate2-int8 (default: the fastest without int8)",
     )
     command.add_argument(
         "--shortlist",

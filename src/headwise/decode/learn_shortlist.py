@@ -104,7 +104,8 @@ def ask(
     for first in range(0, len(tokens), ASKED_AT_ONCE):
         some = tokens[first : first + ASKED_AT_ONCE]
         for token, begun in zip(some, translator.begin([[token] for token in some], count, *direction), strict=True):
-            found[token, : len(begun)] = begun
+            spoken = [each for each in begun if each < tokenizer.size]  # published models may have rows of no token
+            found[token, : len(spoken)] = spoken
         progress(first + len(some), len(tokens))
     return found
 

@@ -162,11 +162,14 @@ def _digest(arrays: dict[str, NDArray[Any]]) -> str:
 
 def read_shortlists(path: Path, tokenizer: Tokenizer) -> Shortlists:
     """What was saved; a file that is damaged, or of another tokenizer, is refused. Without PyTorch."""
-    with opened(path, "np") as (file, digest):
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    again = "make it again with `headwise shortlist`, or remove it"
+    try:
+        with opened(path, "np") as (file, digest):
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except TypeError as error:  # of numbers that NumPy does not have
+        raise CheckpointError(f"{path}: damaged ({error}): {again}") from None
     if digest != _digest(arrays):
         raise altered(path)
-    again = "make it again with `headwise shortlist`, or remove it"
     try:
         about: dict[str, Any] = json.loads(arrays["about"].tobytes())
         if about["format"] > FORMAT:
@@ -175,7 +178,9 @@ def read_shortlists(path: Path, tokenizer: Tokenizer) -> Shortlists:
             raise CheckpointError(f"{path}: made for a model with another tokenizer: {again}")
         tables = {}
         for number, (source, target, pairs) in enumerate(about["directions"]):
-            offsets, always = (arrays[f"{number}.{name}"].astype(np.int64) for name in ("offsets", "always"))
+            offsets, always = (
+                arrays[f"{number}.{name}"].astype(np.int64, casting="safe") for name in ("offsets", "always")
+            )
             tables[source, target] = Shortlist(offsets, arrays[f"{number}.targets"], always, pairs)
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: damaged ({error}): {again}") from None
@@ -185,6 +190,8 @@ def read_shortlists(path: Path, tokenizer: Tokenizer) -> Shortlists:
 
 
 def _is_sound(table: Shortlist, vocabulary: int) -> bool:
+    if any(ids.ndim != 1 or ids.dtype.kind not in "iu" for ids in (table.offsets, table.targets, table.always)):
+        return False
     bounded = all(((ids >= 0) & (ids < vocabulary)).all() for ids in (table.targets, table.always))
     ends = len(table.offsets) == vocabulary + 1 and table.offsets[0] == 0 and table.offsets[-1] == len(table.targets)
     return bool(bounded and ends and (np.diff(table.offsets) >= 0).all() and (np.diff(table.always) > 0).all())

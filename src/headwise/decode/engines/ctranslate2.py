@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from headwise.decode.batching import GPU_BATCH_TOKENS
-from headwise.decode.constraints import Prefixes, SearchOptions
 from headwise.decode.hypothesis import Hypothesis
+from headwise.decode.options import Prefixes, SearchOptions
 from headwise.decode.sampling import SamplingOptions
 from headwise.errors import ConfigError
 from headwise.models.export.pieces import vocabularies

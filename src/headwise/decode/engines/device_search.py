@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from headwise.decode.constraints import SearchOptions
 from headwise.decode.hypothesis import Hypothesis, length_penalty
+from headwise.decode.options import SearchOptions
 from headwise.nn.kernels import usable
 from headwise.nn.kernels.likeliest import likeliest
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
@@ -20,11 +21,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headwise.decode.batching import by_budget
-from headwise.decode.constraints import Prefixes, SearchOptions
 from headwise.decode.engines import cpu
 from headwise.decode.engines.device_search import DeviceSearch
 from headwise.decode.engines.gpu_model import Caches, GpuModel
 from headwise.decode.hypothesis import Hypothesis
+from headwise.decode.options import Prefixes, SearchOptions
 from headwise.decode.search import no_way_on
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.int8 import Int8Linear
@@ -170,6 +171,8 @@ class GpuSearch:
         self.model = GpuModel(model, dtype)
         self._room = min(CACHE, _free_memory(self.model.device) // 2)
         self._runs: dict[tuple[int, int, int, SearchOptions, bool], _Run] = {}
+        self._lock = threading.Lock()
+        """Slots and recordings are one search's at a time: other threads wait."""
 
     def __call__(
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
@@ -177,7 +180,7 @@ class GpuSearch:
         device = self.model.device
         # A recording, and Triton, take the current device for the one that is meant.
         here = torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
-        with torch.inference_mode(), here:
+        with self._lock, torch.inference_mode(), here:
             return self._found(sources, limits, options, prefixes)
 
     def _found(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Generic, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from headwise.decode.batching import GPU_BATCH_TOKENS, padded
+from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
 from headwise.decode.engines import gpu
 from headwise.decode.hypothesis import Hypothesis
 from headwise.decode.options import Prefixes, SamplingOptions, SearchOptions
@@ -99,6 +99,34 @@ class GpuEngine(Stepping[DecoderState]):
     def search(
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
     ) -> list[list[Hypothesis]]:
-        if not gpu.can_search(options):
-            return super().search(sources, limits, options, prefixes)
-        return self._recorded(sources, limits, options, prefixes)
+        if gpu.can_search(options):
+            return self._recorded(sources, limits, options, prefixes)
+        found = [super(GpuEngine, self).search(*part) for part in self._parts(sources, limits, options, prefixes)]
+        return [each for part in found for each in part]
+
+    @torch.inference_mode()
+    def draw(
+        self,
+        sources: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        options: SearchOptions,
+        prefixes: Prefixes,
+        sampling: SamplingOptions,
+        generator: torch.Generator,
+    ) -> list[list[Hypothesis]]:
+        parts = self._parts(sources, limits, options, prefixes, sampling.samples)
+        found = [super(GpuEngine, self).draw(*part, sampling, generator) for part in parts]
+        return [each for part in found for each in part]
+
+    def _parts(
+        self,
+        sources: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        options: SearchOptions,
+        prefixes: Prefixes,
+        samples: int = 1,
+    ) -> Iterator[tuple[list[Sequence[int]], list[int], SearchOptions, list[Sequence[int]]]]:
+        """As many sentences at once as the model itself has the memory for: those of a refilled search are far more."""
+        costs = [len(source) * max(options.beam, samples) for source in sources]
+        for part in by_budget(range(len(sources)), costs, GPU_BATCH_TOKENS):
+            yield [sources[i] for i in part], [limits[i] for i in part], options, [prefixes[i] for i in part]

@@ -11,13 +11,16 @@ from torch import Tensor
 
 from headwise.nn.kernels import usable
 
+MOST = 16
+"""Tokens of a row that the kernels look for: their loops are written out, and a minute of compiling is no gain."""
+
 
 def likeliest(logits: Tensor, count: int, banned: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Logits [R, V] -> the `count` largest and their tokens [R, count], largest first, and log-sum-exp of all [R].
 
     What `banned` [V] marks is not among them, but keeps its share of the sum. Float32, whatever the logits are.
     """
-    if usable(logits):
+    if count <= MOST and usable(logits):
         return _kernels().likeliest(logits, count, banned)  # type: ignore[no-any-return]
     logits = logits.float()
     normaliser = logits.logsumexp(-1)

@@ -51,11 +51,30 @@ def fits(config: ModelConfig) -> bool:
         and config.activation in ACTIVATIONS
         and config.feed_forward in ("plain", "gated")
         and positions.known(config)
+        and _is_sound(config)
         and all(
             size % UNIT == 0
             for side in (Shape(config, is_target) for is_target in (False, True))
             for size in (side.width, side.head_width, side.hidden)
         )
+    )
+
+
+def _is_sound(config: ModelConfig) -> bool:
+    """Whether its sizes are those of a model that can be built, which is where others are refused with a reason.
+
+    C++ reads and writes by them: here no model is built that would have looked at them first.
+    """
+    counts = (config.width, config.heads, config.hidden, config.encoder_layers, config.decoder_layers)
+    own = (config.encoder_width, config.encoder_heads, config.encoder_hidden)
+    others = (*own, config.key_value_heads, config.head_width, config.rotary_width, config.shared_layers)
+    if min(counts) < 1 or min(others) < 0 or min(config.max_positions, config.position_offset + 1) < 1:
+        return False
+    sides = [Shape(config, is_target) for is_target in (False, True)]
+    return (
+        all(side.heads % side.key_heads == 0 and config.rotary_width <= side.head_width for side in sides)
+        and config.shared_layers <= min(side.layers for side in sides)
+        and (config.tie not in ("all", "embeddings") or sides[0].width == sides[1].width)
     )
 
 

@@ -19,6 +19,9 @@ from headwise.decode.options import Prefixes, SearchOptions, check_limits
 from headwise.decode.shortlist import Allowed
 from headwise.errors import ConfigError, HeadwiseError
 
+STEPS_AT_ONCE = 16
+"""Of a search, between two moments at which Python can be interrupted and other threads have their turn."""
+
 
 class NativeModel:
     """A copy of a model's int8 weights, laid out for the engine; whence they came may go."""
@@ -66,10 +69,10 @@ class NativeModel:
 
     def restrict(self, search: Search, allowed: Sequence[Allowed]) -> None:
         """Only these tokens in each sentence of a search that has not made a step."""
-        always = allowed[0].always
-        if self._always is None or self._always.tokens is not always:  # packing them takes as long as some steps
-            self._always = Selection(self.engine, always)
-        search.restrict(self._always, [each.own for each in allowed], shortlist.sure())
+        always, packed = allowed[0].always, self._always  # which another thread may replace at any moment
+        if packed is None or packed.tokens is not always:  # packing them takes as long as some steps
+            self._always = packed = Selection(self.engine, always)
+        search.restrict(packed, [each.own for each in allowed], shortlist.sure())
 
     def search(
         self,
@@ -88,10 +91,12 @@ class NativeModel:
         if allowed is not None:
             self.restrict(search, allowed)
         beam = BeamSearch(search, limits, options, prefixes)
-        # A translation may be far shorter than its limit: positions are made as they are needed.
-        placing, places = self.target_positions.up_to(1)
-        while not beam.run(placing, places):
-            placing, places = self.target_positions.up_to(places + 1)
+        places, done = 0, False
+        while not done:
+            # A translation may be far shorter than its limit: positions are made as they are needed.
+            placing, known = self.target_positions.up_to(places + 1)
+            places = min(places + STEPS_AT_ONCE, known)
+            done = beam.run(placing, places)
         return beam.results()
 
     def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Floats]:

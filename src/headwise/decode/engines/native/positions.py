@@ -29,26 +29,29 @@ class PositionTable:
         self._config, self._width, self._learned = config, width, learned
         turning = config.rotary_width or head_width
         self._turning = turning - turning % 2 if config.positions == "rotary" else 0
-        self._made = 0
-        self._rows: Floats | None = learned
-        self._angles: tuple[Floats, Floats] | None = None
+        self._table = Placing(learned, None, None), 0 if learned is None else len(learned)
 
     def up_to(self, count: int) -> tuple[Placing, int]:
         """Positions from 0 on, at least so many; and how many there are."""
+        table = self._table  # looked up once: another thread may put a longer one there at any moment
+        if count <= table[1]:
+            return table
         if self._learned is not None:  # it ends where its table does
-            if count > len(self._learned):
-                raise ValueError(f"{count} positions, but only {len(self._learned)} were learned (model.max_positions)")
-            self._made = len(self._learned)
-        elif count > self._made:
-            self._made = max(count, 2 * self._made, FIRST)
-            places = np.arange(self._made)[:, None]
-            if self._config.positions in SINUSOIDAL:
-                layout = SINUSOIDAL[self._config.positions]
-                self._rows = sinusoids(places + self._config.position_offset, self._width, layout)
-            if self._turning:
-                angles = places / self._config.rotary_base ** (np.arange(0, self._turning, 2) / self._turning)
-                self._angles = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
-        return Placing(self._rows, *(self._angles or (None, None))), self._made
+            raise ValueError(f"{count} positions, but only {len(self._learned)} were learned (model.max_positions)")
+        made = max(count, 2 * table[1], FIRST)
+        self._table = table = self._placing(np.arange(made)[:, None]), made
+        return table
+
+    def _placing(self, places: Numbers) -> Placing:
+        """Of places [T, 1]."""
+        rows: Floats | None = None
+        if self._config.positions in SINUSOIDAL:
+            layout = SINUSOIDAL[self._config.positions]
+            rows = sinusoids(places + self._config.position_offset, self._width, layout)
+        if not self._turning:
+            return Placing(rows, None, None)
+        angles = places / self._config.rotary_base ** (np.arange(0, self._turning, 2) / self._turning)
+        return Placing(rows, np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32))
 
     def single(self, position: int) -> Placing:
         """Of one position."""
