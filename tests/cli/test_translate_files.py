@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from headwise.cli import main
+from headwise.cli.shares import own_device
 from headwise.decode import bulk
 from headwise.decode.partial import Share, partial_path, state_path
 from headwise.models.folder import save_model
@@ -405,3 +407,19 @@ def test_a_killed_part_goes_on(long: tuple[Path, bytes], model: Path, tmp_path: 
     for shard in ("2/2", "1/2"):
         ok(capsys, *command(model, source, out, "--json", "--shard", shard))
     assert out.read_bytes() == expected
+
+
+def test_a_model_in_int8_stays_on_the_cpu_where_several_processes_have_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, precision in (("whole", None), ("rounded", "int8")):
+        (tmp_path / name).mkdir()
+        described = {"format": 1} | ({"precision": precision} if precision else {})
+        (tmp_path / name / "config.json").write_text(json.dumps(described))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert own_device("auto", str(tmp_path / "whole")) == "cuda:1"
+    assert own_device("auto", str(tmp_path / "rounded")) == "auto"
+    assert own_device("cpu", str(tmp_path / "whole")) == "cpu"

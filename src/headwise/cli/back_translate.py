@@ -93,7 +93,7 @@ def run_back_translate(args: argparse.Namespace) -> int:
     )
     tell = say if share.talks else (lambda text: None)
     lines, size = synthetic.size()  # read to the end first: a damaged file should cost nothing
-    engine = Translator(args.model, own_device(args.device))
+    engine = Translator(args.model, own_device(args.device, args.model))
     engine.direction(*synthetic.languages)
     made = synthetic.made(engine)
     if (report := made_before(out, made, share)) is not None:

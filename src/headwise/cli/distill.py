@@ -65,7 +65,7 @@ def run_distill(args: argparse.Namespace) -> int:
     share = share_of(args)
     tell = say if share.talks else (lambda text: None)
     tables = distill_tables(args)
-    teacher = Translator(args.teacher, own_device(args.device or "auto"))
+    teacher = Translator(args.teacher, own_device(args.device or "auto", args.teacher))
     tables = with_languages(tables, teacher)
     countdown: Countdown | None = None
 

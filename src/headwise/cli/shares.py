@@ -5,6 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headwise.errors import ConfigError
+from headwise.models.config_file import is_rounded
 
 if TYPE_CHECKING:
     from headwise.decode.partial import Share
@@ -36,9 +37,10 @@ def share_of(args: argparse.Namespace) -> "Share":
     return Share(int(number) - 1, int(parts))
 
 
-def own_device(name: str) -> str:
-    """The device of this process: where a launcher has started several, one GPU of its machine's."""
-    if not launched() or name not in ("auto", "cuda"):
+def own_device(name: str, model: str) -> str:
+    """The device of this process: where a launcher has started several, one GPU of its machine's; but a model in int8
+    is for CPUs."""
+    if not launched() or name not in ("auto", "cuda") or (name == "auto" and is_rounded(model)):
         return name
     import torch
 

@@ -148,7 +148,7 @@ def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int
     source, out = Path(args.input), Path(args.output).resolve()
     share = share_of(args)
     tell = say if share.talks else (lambda text: None)
-    args.device = own_device(args.device)
+    args.device = own_device(args.device, args.model)
     surveyed = survey(source, tell)
     engine = translator(args)
     languages = engine.direction(args.source_language, args.target_language)
