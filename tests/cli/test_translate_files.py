@@ -174,6 +174,17 @@ def test_the_same_command_again_has_nothing_to_do(
     assert contents(tmp_path) == before
 
 
+def test_what_a_person_has_corrected_is_left_alone(model: Path, source: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "out"
+    ok(capsys, *command(model, source, out))
+    with out.open("a", encoding="utf-8") as file:
+        file.write("corrected\n")
+    before = contents(tmp_path)
+    for options in ([], ["--beam", 1]):
+        assert f"{out} was changed since it was translated" in wrong(capsys, *command(model, source, out, *options))
+        assert contents(tmp_path) == before
+
+
 def test_input_that_changes_meanwhile(
     model: Path, source: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

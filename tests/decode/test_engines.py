@@ -245,6 +245,15 @@ def test_an_int8_folder_is_smaller_and_translates_the_same(name: str, tmp_path: 
     assert stored.weights_digest() != oracle(name).weights_digest()
 
 
+def test_an_int8_folder_keeps_what_the_card_says_of_the_data(tmp_path: Path) -> None:
+    save_model(tmp_path / "whole", taught())
+    (tmp_path / "whole" / "README.md").write_text("# A model\n\n## Data\n\nCC-BY 2.0\n")
+    convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
+    card = (tmp_path / "small" / "README.md").read_text()
+    assert "CC-BY 2.0" in card
+    assert "weights in int8" in card
+
+
 def test_an_int8_folder_is_for_translating_alone(tmp_path: Path) -> None:
     save_model(tmp_path / "whole", taught())
     convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")

@@ -5,7 +5,6 @@ import os
 from typing import TYPE_CHECKING
 
 from headwise.errors import ConfigError
-from headwise.models.config_file import is_rounded
 
 if TYPE_CHECKING:
     from headwise.decode.partial import Share
@@ -40,6 +39,8 @@ def share_of(args: argparse.Namespace) -> "Share":
 def own_device(name: str, model: str) -> str:
     """The device of this process: where a launcher has started several, one GPU of its machine's; but a model in int8
     is for CPUs."""
+    from headwise.models.config_file import is_rounded
+
     if not launched() or name not in ("auto", "cuda") or (name == "auto" and is_rounded(model)):
         return name
     import torch

@@ -87,6 +87,11 @@ def run_shortlist(args: argparse.Namespace) -> int:
             f"{tokenizer.size:,} tokens ({quality.tokens / tokenizer.size:.1%}), which are {quality.covered:.1%} of "
             f"those of its translation; {quality.whole:.1%} of the sentences may have all"
         )
+    if quality.pairs and quality.tokens > 0.2 * tokenizer.size:
+        say(
+            "note: a list has much of this small vocabulary: it may be as fast, and is as good, to look at all of it "
+            f"(--shortlist off); compare, and remove {path} if so"
+        )
     if quality.whole > 0.5:
         say("note: most sentences have the whole vocabulary, so little is gained: it is small, or give more pairs")
     return 0

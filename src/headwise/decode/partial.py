@@ -293,6 +293,13 @@ def finish_together(out: Path, made: dict[str, Any], share: Share, make: Make | 
     return False
 
 
+def was_changed(out: Path) -> bool:
+    """Whether somebody has worked on `out` since it was finished."""
+    with contextlib.suppress(CheckpointError):  # without a record, or with one that is damaged, none can tell
+        return out.is_file() and _digest(out) != read_table(made_path(out)).get("content")
+    return False
+
+
 def is_made(out: Path, made: dict[str, Any]) -> bool:
     """Whether an earlier start, or another process of this one, has finished `out` with the same settings, and it is
     as it was then. A record that is of no more use is removed."""

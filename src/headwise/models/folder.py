@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from headwise.atomic import whole_folder, write_json
+from headwise.atomic import whole_folder, write_json, write_text
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.config_file import (
     CONFIG,
@@ -52,6 +52,7 @@ __all__ = [
 
 AVERAGED = "average.safetensors"
 CHECKPOINTS = "checkpoints"
+CARD = "README.md"
 STATE = "state.json"
 """In a checkpoint: where the run stood."""
 
@@ -121,6 +122,9 @@ def convert(source: Path, target: Path, to: str, model_type: str = "", precision
             save_description(folder, description)
             if shortlist_path(source).is_file():  # of the tokenizer, which is the same
                 save_tensors(folder / SHORTLIST, load_tensors(shortlist_path(source)))
+            if (source / CARD).is_file():  # what it says of the data binds those who pass the model on
+                card = (source / CARD).read_text(encoding="utf-8", errors="replace").rstrip()
+                write_text(folder / CARD, f"{card}\n\n## Converted\n\n`headwise convert`, weights in {precision}.\n")
         else:
             _publish(folder, description, weights, model_type)
     return description

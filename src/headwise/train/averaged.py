@@ -6,6 +6,7 @@ from pathlib import Path
 from headwise.atomic import write_text
 from headwise.errors import CheckpointError
 from headwise.models.folder import (
+    CARD,
     CHECKPOINTS,
     WEIGHTS,
     LoadedModel,
@@ -16,7 +17,7 @@ from headwise.models.folder import (
 )
 from headwise.models.weights import parameter_count, set_weights
 from headwise.train.averages import DIFFERENT, mean_weights
-from headwise.train.card import CARD, how_to_use
+from headwise.train.card import how_to_use
 
 
 def average_checkpoints(paths: Sequence[Path], out: Path) -> None:

@@ -18,7 +18,6 @@ from headwise.train.checkpoint import Progress
 from headwise.train.job import Scored
 from headwise.train.schedules import peak, warmup_steps
 
-CARD = "README.md"
 DISTILLATION = "distillation.json"
 """In the folder of a student: its teacher, and how the two compare."""
 DISTILLED = "## Distilled"

@@ -22,7 +22,8 @@ from headwise.decode.back_translation import usable
 from headwise.decode.partial import WHOLE, Share
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError
-from headwise.train.card import CARD, DISTILLATION, with_distillation
+from headwise.models.folder import CARD
+from headwise.train.card import DISTILLATION, with_distillation
 from headwise.train.comparison import SPEED_TEST, Comparison, compare_models, spoken
 from headwise.train.distill_sources import Chosen, choose_sources
 from headwise.train.job import Say

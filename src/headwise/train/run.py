@@ -16,13 +16,13 @@ from headwise.data.fingerprint import CACHE
 from headwise.devices import autocast_dtype, best_device
 from headwise.errors import CheckpointError, ConfigError, HeadwiseError
 from headwise.models.build import build
-from headwise.models.folder import CHECKPOINTS, WEIGHTS, checkpoints, load_weights, save_description, step_folder
+from headwise.models.folder import CARD, CHECKPOINTS, WEIGHTS, checkpoints, load_weights, save_description, step_folder
 from headwise.models.weights import set_weights, weights_of
 from headwise.nn.lora import merge_lora
 from headwise.storage import read_table, save_tensors, write_table
 from headwise.text.kinds import load_tokenizer
 from headwise.train.averages import mean_weights
-from headwise.train.card import CARD, with_distillation
+from headwise.train.card import with_distillation
 from headwise.train.checkpoint import Progress, step_of
 from headwise.train.cost import training_cost
 from headwise.train.curves import draw_curves
