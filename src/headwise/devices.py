@@ -24,6 +24,19 @@ def best_device(name: str = "auto") -> torch.device:
     return device
 
 
+def local_gpu(number: int) -> torch.device:
+    """That of a process, of several which a launcher has started on this machine."""
+    import torch
+
+    gpus = torch.cuda.device_count()
+    if number >= gpus:
+        raise ConfigError(
+            f"process {number} of this machine has no GPU: there are {gpus}; "
+            "lower --nproc-per-node, or give --device cpu"
+        )
+    return torch.device("cuda", number)
+
+
 def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
     """The precision of matrix products while training; None: that of the weights.
 

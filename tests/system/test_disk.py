@@ -78,14 +78,19 @@ def check_told(child: Child, *where: Path) -> None:
     assert "Traceback" not in child.said()
 
 
+def until_it_waits(child: Child) -> None:
+    """For room; or until it has ended."""
+    deadline = time.monotonic() + 30
+    while "Waiting for room" not in child.said() and child.wait(0.01) is None and time.monotonic() < deadline:
+        pass
+
+
 def test_a_run_waits_for_room(whole: Undisturbed, disk: Path) -> None:
     run = disk / "run"
     recipe = write_recipe(disk.parent, whole.tables, out=run)
     child = start(recipe, seconds_for_room=60)
     ballast = fill_during(child, run, disk, 4)
-    deadline = time.monotonic() + 30
-    while "Waiting for room" not in child.said() and child.wait(0.01) is None and time.monotonic() < deadline:
-        pass
+    until_it_waits(child)
     time.sleep(0.3)
     assert child.wait(0) is None, child.said()
     stuck = check_folder_is_whole(run)
@@ -124,9 +129,7 @@ def test_stopping_while_waiting_for_room(whole: Undisturbed, disk: Path, number:
     recipe = write_recipe(disk.parent, whole.tables, out=run)
     child = start(recipe, seconds_for_room=60)
     ballast = fill_during(child, run, disk, 4)
-    deadline = time.monotonic() + 30
-    while "Waiting for room" not in child.said() and child.wait(0.01) is None and time.monotonic() < deadline:
-        pass
+    until_it_waits(child)
     os.kill(child.pid, number)
     assert child.wait(30) == 128 + number, child.said()
     last = child.said().strip().splitlines()[-1]

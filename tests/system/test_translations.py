@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,16 +76,21 @@ def test_a_disk_that_fills(whole: tuple[list[str], bytes], disk: Path) -> None: 
     assert {path.name for path in disk.iterdir()} == {"out", "out.made.json"}
 
 
-def test_waiting_for_room(whole: tuple[list[str], bytes], disk: Path) -> None:  # noqa: F811
-    arguments, expected = whole
-    out = disk / "out"
-    ballast = leave_room(disk, int(FEW * len(expected)))
-    process = start(arguments, out, seconds_for_room=60)
+def until_it_waits(process: Any, out: Path) -> None:
+    """For room; or until it has ended."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.exitcode is None:
         process.join(0.05)
         if said_path(out).exists() and "Waiting for room" in said_path(out).read_text():
             break
+
+
+def test_waiting_for_room(whole: tuple[list[str], bytes], disk: Path) -> None:  # noqa: F811
+    arguments, expected = whole
+    out = disk / "out"
+    ballast = leave_room(disk, int(FEW * len(expected)))
+    process = start(arguments, out, seconds_for_room=60)
+    until_it_waits(process, out)
     assert process.exitcode is None, said_path(out).read_text()
     ballast.unlink()
     process.join(60)
@@ -104,11 +110,7 @@ def test_stopping_while_waiting_for_room(
     out = disk / "out"
     ballast = leave_room(disk, int(FEW * len(expected)))
     process = start(arguments, out, seconds_for_room=60)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.exitcode is None:
-        process.join(0.05)
-        if said_path(out).exists() and "Waiting for room" in said_path(out).read_text():
-            break
+    until_it_waits(process, out)
     os.kill(process.pid, number)
     process.join(30)
     told = said_path(out).read_text()

@@ -45,13 +45,8 @@ def own_device(name: str, model: str) -> str:
         return name
     import torch
 
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if not gpus:
+    from headwise.devices import local_gpu
+
+    if not torch.cuda.is_available() or not torch.cuda.device_count():
         return name
-    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
-    if local_rank >= gpus:
-        raise ConfigError(
-            f"process {local_rank} of this machine has no GPU: there are {gpus}; "
-            "lower --nproc-per-node, or give --device cpu"
-        )
-    return f"cuda:{local_rank}"
+    return str(local_gpu(int(os.environ.get("LOCAL_RANK", "0"))))

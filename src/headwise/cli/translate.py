@@ -153,9 +153,7 @@ def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int
     engine = translator(args)
     languages = engine.direction(args.source_language, args.target_language)
     made = made_by(args, options, bulk.model_digest(engine), engine.engine, languages) | {"input": surveyed.digest}
-    if partial.was_changed(out):
-        raise ConfigError(f"{out} was changed since it was translated: choose another --output, or move it away")
-    if partial.is_made(out, made):
+    if partial.is_made(out, made, guarded=True):
         tell(f"{out} is complete already: same input, model and options (remove it to translate again)")
         return 0
     if out.exists():

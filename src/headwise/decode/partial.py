@@ -293,16 +293,10 @@ def finish_together(out: Path, made: dict[str, Any], share: Share, make: Make | 
     return False
 
 
-def was_changed(out: Path) -> bool:
-    """Whether somebody has worked on `out` since it was finished."""
-    with contextlib.suppress(CheckpointError):  # without a record, or with one that is damaged, none can tell
-        return out.is_file() and _digest(out) != read_table(made_path(out)).get("content")
-    return False
-
-
-def is_made(out: Path, made: dict[str, Any]) -> bool:
+def is_made(out: Path, made: dict[str, Any], *, guarded: bool = False) -> bool:
     """Whether an earlier start, or another process of this one, has finished `out` with the same settings, and it is
-    as it was then. A record that is of no more use is removed."""
+    as it was then. A record that is of no more use is removed. `guarded`: what somebody has changed since then is not
+    to be made again, whatever the settings."""
     path = made_path(out)
     if not path.exists():
         return False
@@ -311,7 +305,11 @@ def is_made(out: Path, made: dict[str, Any]) -> bool:
     except CheckpointError:  # damaged, or another process has just removed it
         table = {}
     before = table.get("made")
-    same = out.is_file() and before == json.loads(json.dumps(made)) and _digest(out) == table.get("content")
+    alike = before == json.loads(json.dumps(made))
+    untouched = out.is_file() and (alike or guarded) and _digest(out) == table.get("content")
+    if guarded and table and out.is_file() and not untouched:
+        raise ConfigError(f"{out} was changed since it was translated: choose another --output, or move it away")
+    same = alike and untouched
     _remove_of(out, before)
     (_merging(out) if same else path).unlink(missing_ok=True)
     return same

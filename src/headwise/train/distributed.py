@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from headwise.data.batches import Position
-from headwise.devices import best_device
+from headwise.devices import best_device, local_gpu
 from headwise.errors import ConfigError, HeadwiseError, TrainingError
 
 T = TypeVar("T")
@@ -179,12 +179,7 @@ def _own_device(name: str, local_rank: int) -> torch.device:
         return device
     if device.type != "cuda":
         raise ConfigError(f"several processes train on cuda or on cpu, not on {device.type}: give --device cpu")
-    if local_rank >= torch.cuda.device_count():
-        raise ConfigError(
-            f"process {local_rank} of this machine has no GPU: there are {torch.cuda.device_count()}; "
-            "lower --nproc-per-node, or give --device cpu"
-        )
-    own = torch.device("cuda", local_rank)
+    own = local_gpu(local_rank)
     torch.cuda.set_device(own)
     return own
 

@@ -75,21 +75,6 @@ def _tile(width: int) -> tuple[int, int]:
     return block, max(1, TILE // block)
 
 
-@torch.library.custom_op("headwise::residual_norm", mutates_args=())
-def _forward(
-    x: Tensor,
-    y: Tensor | None,
-    gain: Tensor,
-    offset: Tensor | None,
-    seed: Tensor | None,
-    epsilon: float,
-    dropout: float,
-    centred: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The output, the sum that was normed (empty where it is x), and each row's mean and one over its deviation."""
-    return _in_one_pass(x, y, gain, offset, seed, epsilon, dropout, centred)
-
-
 def _in_one_pass(
     x: Tensor,
     y: Tensor | None,
@@ -100,6 +85,7 @@ def _in_one_pass(
     dropout: float,
     centred: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The output, the sum that was normed (empty where it is x), and each row's mean and one over its deviation."""
     from headwise.nn.kernels import residual_norm_triton as kernels
 
     x = x.contiguous()
@@ -118,6 +104,9 @@ def _in_one_pass(
         OFFSET=offset is not None, num_warps=WARPS,
     )  # fmt: skip
     return out, total, mean, scale
+
+
+_forward = torch.library.custom_op("headwise::residual_norm", _in_one_pass, mutates_args=())
 
 
 @torch.library.custom_op("headwise::residual_norm_backward", mutates_args=())

@@ -29,18 +29,10 @@ class Matrix {
  public:
   // From int8 weights [outputs, inputs]. Outputs that fill up the last panel are `filler` for any input.
   Matrix(const int8_t* weight, const float* steps, const float* bias, int outputs, int inputs, float filler)
-      : inputs_(inputs), outputs_(outputs), panels_(round_up(outputs, kPanel) / kPanel) {
-    const size_t padded = size_t(panels_) * kPanel;
-    weights_ = Array<uint8_t>(padded * inputs);
-    steps_ = Array<float>(padded);
-    bias_ = Array<float>(padded);
-    std::memset(weights_.data(), kShift, padded * inputs);
-    for (size_t output = 0; output < padded; output++) {
-      const bool real = output < size_t(outputs);
-      steps_[output] = real ? steps[output] : 0.0f;
-      bias_[output] = !real ? filler : bias ? bias[output] : 0.0f;
-    }
+      : Matrix(outputs, inputs, filler) {
     for (int output = 0; output < outputs; output++) {
+      steps_[output] = steps[output];
+      bias_[output] = bias ? bias[output] : 0.0f;
       const int8_t* from = weight + size_t(output) * inputs;
       uint8_t* to = quads(output);
       for (int input = 0; input < inputs; input += kQuad, to += kPanel * kQuad) {
@@ -52,8 +44,8 @@ class Matrix {
     }
   }
 
-  // Without weights, to be filled with outputs of other matrices; what is not is the least likely output of all.
-  Matrix(int outputs, int inputs)
+  // Without weights, to be filled with outputs of other matrices. What is not is `filler`: the least likely of all.
+  Matrix(int outputs, int inputs, float filler = -kInfinity)
       : inputs_(inputs), outputs_(outputs), panels_(round_up(outputs, kPanel) / kPanel) {
     const size_t padded = size_t(panels_) * kPanel;
     weights_ = Array<uint8_t>(padded * inputs);
@@ -61,7 +53,7 @@ class Matrix {
     bias_ = Array<float>(padded);
     std::memset(weights_.data(), kShift, padded * inputs);
     std::fill_n(steps_.data(), padded, 0.0f);
-    std::fill_n(bias_.data(), padded, -kInfinity);
+    std::fill_n(bias_.data(), padded, filler);
   }
 
   // An output of another matrix with as many inputs becomes one of this.
