@@ -17,7 +17,7 @@ def length_penalty(log_probability: float, length: int, alpha: float) -> float:
     return log_probability / math.pow(max(length, 1), alpha)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Hypothesis:
     """One translation of one sentence, as token ids.
 

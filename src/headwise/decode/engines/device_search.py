@@ -8,7 +8,6 @@ Shapes: N slots, B hypotheses of each, L tokens at most, C candidates, E ended h
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -166,15 +165,16 @@ class DeviceSearch:
             best = (~(found.ranks > -math.inf)).int().sort(dim=-1, stable=True).indices[:, : self.options.nbest]
             tokens = found.tokens.gather(1, best.unsqueeze(2).expand(-1, -1, self.length + 1))
             found = _Found(tokens, *(each.gather(1, best) for each in found[1:]))
-        ends, alpha, n = set(self.options.ends), self.options.length_penalty, found.ranks.shape[1]
+        ends, alpha = set(self.options.ends), self.options.length_penalty
 
         def hypothesis(ids: list[int], total: float, length: int) -> Hypothesis:
             finished = ids[length - 1] in ends
             return Hypothesis(ids[: length - finished], length_penalty(total, length, alpha), total, [], finished)
 
         rows = zip(*(each.flatten(0, 1).tolist() for each in found), strict=True)
-        flat = [[hypothesis(*each)] if rank > -math.inf else [] for *each, rank in rows]
-        return [list(itertools.chain.from_iterable(flat[first : first + n])) for first in range(0, len(flat), n)]
+        made = [hypothesis(ids, total, length) if rank > -math.inf else None for ids, total, length, rank in rows]
+        n = found.ranks.shape[1]
+        return [[each for each in made[i : i + n] if each is not None] for i in range(0, len(made), n)]
 
 
 def _kernels() -> Any:
