@@ -81,18 +81,15 @@ def packed_batches(count: int, budget: int) -> list[PackedBatch]:
 
 
 def padded_batches(count: int, budget: int) -> list[Batch]:
-    """Sorted by length and padded to multiples of 8 places."""
+    """Sorted by length and padded to multiples of 8 places; of all of them some, evenly."""
     rng = np.random.default_rng(0)
-    lengths = np.sort(sentence_lengths(count * budget // 24, rng))
+    lengths = np.sort(sentence_lengths(budget // 2, rng))
     batches, start = [], 0
-    while start < len(lengths):
-        end = start + 1
-        while end < len(lengths) and (end + 1 - start) * (-(-(lengths[end] + 1) // 8) * 8) <= budget:
-            end += 1
-        batches.append(padded(lengths[start:end], rng, 8))
-        start = end
-    order = rng.permutation(len(batches))[:count]
-    return [batches[i] for i in order]
+    for end in range(1, len(lengths)):
+        if (end + 1 - start) * (-(-(lengths[end] + 1) // 8) * 8) > budget:
+            batches.append(padded(lengths[start:end], rng, 8))
+            start = end
+    return [batches[(2 * i + 1) * len(batches) // (2 * count)] for i in range(count)]
 
 
 def flops(config: ModelConfig) -> float:
@@ -214,9 +211,9 @@ ROWS: dict[str, tuple[Callable[[ModelConfig], Step], bool]] = {
 """What makes a step, and whether its batches are packed."""
 
 
-def measure(name: str, config: ModelConfig, steps: int, budget: int, profile: bool = False) -> Row:
+def measure(name: str, config: ModelConfig, steps: int, budget: int, shapes: int = 12, profile: bool = False) -> Row:
     make, is_packed = ROWS[name]
-    batches: Sequence[Any] = packed_batches(8, budget) if is_packed else padded_batches(12, budget)
+    batches: Sequence[Any] = packed_batches(8, budget) if is_packed else padded_batches(shapes, budget)
     free()
     begun = time.perf_counter()
     step = make(config)
@@ -341,6 +338,7 @@ def main() -> None:
     parser.add_argument("--shape", nargs="+", default=["base"], help="presets of translators")
     parser.add_argument("--tokens", type=int, default=25_088, help="of a batch, each side")
     parser.add_argument("--steps", type=int, default=40, help="of each of three timings; the best counts")
+    parser.add_argument("--shapes", type=int, default=12, help="of padded batches: others compile for each of them")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--curve", type=Path, metavar="RECIPE")
@@ -364,7 +362,9 @@ def main() -> None:
             with contextlib.ExitStack() as stack:
                 stack.callback(free)
                 try:
-                    rows.append({"shape": shape, **measure(name, config, args.steps, args.tokens, args.profile)})
+                    rows.append(
+                        {"shape": shape, **measure(name, config, args.steps, args.tokens, args.shapes, args.profile)}
+                    )
                 except Exception as error:  # the other rows are worth having
                     rows.append({"shape": shape, "row": name, "error": f"{type(error).__name__}: {error}"[:300]})
             print(rows[-1], file=sys.stderr, flush=True)

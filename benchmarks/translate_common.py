@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from headwise.config import TextConfig
+from headwise.decode.batching import padded
 from headwise.decode.engines import make_engine
 from headwise.decode.search import SearchOptions
 from headwise.models.build import build
@@ -69,26 +70,42 @@ def ours(loaded: LoadedModel, name: str, device: torch.device, *, exactly: bool 
     return run
 
 
-def transformers(loaded: LoadedModel, device: torch.device, dtype: torch.dtype, **how: Any) -> Run:
+class Transformers:
     """The same weights in `transformers`' Marian."""
-    from transformers import MarianMTModel
 
-    described = loaded.description
-    weights = weights_of(loaded.model)
-    published = export_published(loaded.config, weights, described.rows, described.specials, "marian", ())
-    with tempfile.TemporaryDirectory() as folder:
-        write_folder(Path(folder), *published)
-        model: Any = MarianMTModel.from_pretrained(folder, dtype=dtype).to(device).eval()
-    pad = loaded.model.pad
+    def __init__(self, loaded: LoadedModel, device: torch.device, dtype: torch.dtype, **how: Any) -> None:
+        from transformers import MarianMTModel
 
-    @torch.inference_mode()
-    def run(sources: Sources, beam: int, length: int) -> int:
-        longest = max(map(len, sources))
-        ids = torch.tensor([[*source, *[pad] * (longest - len(source))] for source in sources], device=device)
-        model.generate(
-            input_ids=ids, attention_mask=(ids != pad).long(), num_beams=beam, do_sample=False,
-            min_new_tokens=length, max_new_tokens=length, **how,
-        )  # fmt: skip
+        described = loaded.description
+        weights = weights_of(loaded.model)
+        published = export_published(loaded.config, weights, described.rows, described.specials, "marian", ())
+        with tempfile.TemporaryDirectory() as folder:
+            write_folder(Path(folder), *published)
+            self._model: Any = MarianMTModel.from_pretrained(folder, dtype=dtype).to(device).eval()
+        self._pad, self._device, self._how = loaded.model.pad, device, how
+        assert loaded.tokenizer is not None
+        self._no_text = {*loaded.tokenizer.specials, loaded.tokenizer.eos}
+
+    def __call__(self, sources: Sources, beam: int, length: int) -> int:
+        self._generate(sources, num_beams=beam, min_new_tokens=length, max_new_tokens=length)
         return length * len(sources)
 
-    return run
+    def translate(self, sources: Sources, beam: int, batch: int) -> list[list[int]]:
+        """Sentences of like lengths together, longest first; without what stands for no text."""
+        order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
+        found: list[list[int]] = [[] for _ in sources]
+        for first in range(0, len(order), batch):
+            rows = order[first : first + batch]
+            longest = len(sources[rows[0]])
+            made = self._generate([sources[i] for i in rows], num_beams=beam, max_new_tokens=2 * longest + 20)
+            for i, ids in zip(rows, made.tolist(), strict=True):
+                found[i] = [each for each in ids if each not in self._no_text]
+        return found
+
+    @torch.inference_mode()
+    def _generate(self, sources: Sources, **how: Any) -> torch.Tensor:
+        ids = padded(sources, self._pad, self._device)
+        made: torch.Tensor = self._model.generate(
+            input_ids=ids, attention_mask=(ids != self._pad).long(), do_sample=False, **how, **self._how
+        )
+        return made

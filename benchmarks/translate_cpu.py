@@ -24,7 +24,7 @@ from pathlib import Path
 
 import torch
 from rows import Row, add_output, show, write
-from translate_common import Run, opened, ours, random_sources, transformers
+from translate_common import Run, Transformers, opened, ours, random_sources
 
 from headwise.data.files import numbered_lines
 from headwise.decode.translator import TranslateOptions, Translator
@@ -47,7 +47,7 @@ def make(name: str, folder: str, preset: str) -> tuple[LoadedModel, Run]:
 
     loaded = opened(folder, preset)
     loaded = dataclasses.replace(loaded, model=copy.deepcopy(loaded.model))  # an engine may round it
-    return loaded, transformers(loaded, DEVICE, torch.float32) if name == "transformers" else ours(loaded, name, DEVICE)
+    return loaded, Transformers(loaded, DEVICE, torch.float32) if name == "transformers" else ours(loaded, name, DEVICE)
 
 
 def measure(

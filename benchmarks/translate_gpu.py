@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 from rows import Row, add_output, show, write
-from translate_common import Run, opened, ours, random_sources, transformers
+from translate_common import Run, Transformers, opened, ours, random_sources
 
 from headwise.data.files import numbered_lines
 from headwise.decode.translator import TranslateOptions, Translator
@@ -32,9 +32,9 @@ SYSTEMS = ("gpu", "plain", "transformers", "transformers static")
 
 def make(name: str, loaded: LoadedModel) -> Run:
     if name == "transformers":
-        return transformers(loaded, DEVICE, torch.bfloat16)
+        return Transformers(loaded, DEVICE, torch.bfloat16)
     if name == "transformers static":
-        return transformers(loaded, DEVICE, torch.bfloat16, cache_implementation="static")
+        return Transformers(loaded, DEVICE, torch.bfloat16, cache_implementation="static")
     return ours(loaded, name, DEVICE, exactly=False)
 
 
@@ -69,17 +69,37 @@ def measure(name: str, run: Run, loaded: LoadedModel, batch: int, beam: int, len
     }  # fmt: skip
 
 
-def whole_file(loaded: LoadedModel, name: str, source: Path, reference: Path | None, beam: int) -> Row:
+def whole_file(loaded: LoadedModel, name: str, source: Path, reference: Path | None, beam: int, batch: int) -> Row:
+    """Text in, text out. `transformers` is given ids of our tokenizer, sorted by length, `batch` sentences at once."""
     texts = [text for _, text in numbered_lines(source)]
-    translator = Translator(loaded, "cuda", name)
-    translator.translate(texts[:64], beam=beam)
+    tokenizer = loaded.tokenizer
+    assert tokenizer is not None
+    if name == "transformers":
+        peer = Transformers(loaded, DEVICE, torch.bfloat16)
+        encode = Translator(loaded, "cuda", "plain").source_ids
+
+        def translate(lines: list[str]) -> tuple[list[str], int]:
+            found = peer.translate([encode(line) for line in lines], beam, batch)
+            return [tokenizer.decode(ids) for ids in found], sum(map(len, found))
+    else:
+        translator = Translator(loaded, "cuda", name)
+
+        def translate(lines: list[str]) -> tuple[list[str], int]:
+            found = translator.translate(lines, options=TranslateOptions(beam=beam, alignments=False))
+            return [each.text for each in found], sum(len(each.tokens) for each in found)
+
     begun = time.perf_counter()
-    found = translator.translate(texts, options=TranslateOptions(beam=beam, alignments=False))
-    spent = time.perf_counter() - begun
-    row: Row = {"system": name, "file": source.name, "beam": beam, "seconds": round(spent, 2)}
-    row["tokens/s"] = round(sum(len(each.tokens) for each in found) / spent)
+    translate(texts[:64])
+    first = time.perf_counter() - begun
+    spent = math.inf
+    for _ in range(2):
+        begun = time.perf_counter()
+        found, tokens = translate(texts)
+        spent = min(spent, time.perf_counter() - begun)
+    row: Row = {"system": name, "file": source.name, "sentences": len(texts), "beam": beam, "first s": round(first, 2)}
+    row |= {"seconds": round(spent, 2), "tokens/s": round(tokens / spent)}
     if reference is not None:
-        row["BLEU"] = round(compare([each.text for each in found], [t for _, t in numbered_lines(reference)]).bleu, 2)
+        row["BLEU"] = round(compare(found, [text for _, text in numbered_lines(reference)]).bleu, 2)
     return row
 
 
@@ -102,10 +122,9 @@ def main() -> None:
     rows: list[Row] = []
     for name in args.systems:
         if args.source:
-            if name.startswith("transformers"):
-                continue  # it takes no text
-            rows += [whole_file(loaded, name, args.source, args.reference, beam) for beam in args.beam]
-            print(rows[-1], file=sys.stderr, flush=True)
+            for beam in args.beam:
+                rows.append(whole_file(loaded, name, args.source, args.reference, beam, args.batch[0]))
+                print(rows[-1], file=sys.stderr, flush=True)
             continue
         run = make(name, loaded)
         for beam in args.beam:
@@ -122,7 +141,8 @@ def main() -> None:
             table = profiler.key_averages().table(sort_by="self_device_time_total", row_limit=30)
             print(table, file=sys.stderr)
     columns = ["system", "batch", "beam", "tokens/s", "first s", "% of arithmetic", "% of memory"]
-    show(rows, ["system", "file", "beam", "seconds", "tokens/s", "BLEU"] if args.source else columns)
+    of_file = ["system", "file", "sentences", "beam", "first s", "seconds", "tokens/s", "BLEU"]
+    show(rows, of_file if args.source else columns)
     write(rows, args.json)
 
 

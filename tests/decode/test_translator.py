@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -66,8 +67,8 @@ def spied(engine: Translator, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     original = engine._parts
 
-    def spy(text: str, tag: int | None) -> list[object]:
-        parts = original(text, tag)
+    def spy(text: str, ids: list[int], frame: Any) -> list[object]:
+        parts = original(text, ids, frame)
         seen.extend(engine.tokenizer.decode(part.source) for part in parts)
         return parts  # type: ignore[return-value]
 

@@ -14,7 +14,11 @@ def length_penalty(log_probability: float, length: int, alpha: float) -> float:
     Alpha 0 is the raw log-probability, 1 the mean of a token. Search, scoring and n-best lists all come
     through here, so that a score means the same wherever it is printed.
     """
-    return log_probability / math.pow(max(length, 1), alpha)
+    return log_probability / length_divisor(length, alpha)
+
+
+def length_divisor(length: int, alpha: float) -> float:
+    return math.pow(max(length, 1), alpha)
 
 
 @dataclass(slots=True, eq=False)

@@ -20,7 +20,7 @@ from headwise.decode.hypothesis import Hypothesis, length_penalty
 from headwise.decode.options import SamplingOptions, SearchOptions, check_limits
 from headwise.decode.serving import Served, serve
 from headwise.decode.shortlist import Shortlists, choose_shortlists, search_restricted
-from headwise.decode.split import Piece, cut, split
+from headwise.decode.split import cut, split
 from headwise.decode.stored import open_stored
 from headwise.errors import ConfigError, DataError
 from headwise.models.loaded import INT8, LoadedModel
@@ -192,7 +192,9 @@ class Translator:
         texts = [texts] if isinstance(texts, str) else list(texts)
         options = options or TranslateOptions(beam=beam, nbest=nbest)
         frame = self._frame(source, target)
-        parts = [self._parts(text, frame) for text in texts]
+        parts = [
+            self._parts(text, ids, frame) for text, ids in zip(texts, self.tokenizer.encode_batch(texts), strict=True)
+        ]
         queue = [(row, place) for row, row_parts in enumerate(parts) for place in range(len(row_parts))]
         # Long sentences first: the largest need of memory shows at once, and batches have little padding.
         queue.sort(key=lambda at: -len(parts[at[0]][at[1]].source))
@@ -366,8 +368,8 @@ class Translator:
             complete=hypothesis.finished,
         )
 
-    def _parts(self, text: str, frame: _Frame) -> list[_Part]:
-        """The text as sentences that the model can take, together with what stands between them."""
+    def _parts(self, text: str, ids: list[int], frame: _Frame) -> list[_Part]:
+        """The text, given with its ids, as sentences that the model can take, and what stands between them."""
         if not text.strip():
             return []
         room = self._positions - max(2, len(frame.before) + len(frame.after))  # the specials need a place too
@@ -377,12 +379,11 @@ class Translator:
         def length_of(piece: str) -> int:
             return len(self.tokenizer.encode(piece))
 
-        if length_of(text) <= limit and "\n" not in text:
-            pieces = [Piece(text, "")]
-        else:
-            # Each sentence by itself, as most models have seen them: given two at once, they may leave one out.
-            # A sentence is cut only where it is longer than anything the model has seen.
-            pieces = [piece for sentence in split(text) for piece in cut(sentence, length_of, longest)]
+        if len(ids) <= limit and "\n" not in text:
+            return [_Part(text, "", [*frame.before, *ids, *frame.after])]
+        # Each sentence by itself, as most models have seen them: given two at once, they may leave one out.
+        # A sentence is cut only where it is longer than anything the model has seen.
+        pieces = [piece for sentence in split(text) for piece in cut(sentence, length_of, longest)]
         return [
             _Part(piece.text, piece.separator, self._source_ids(piece.text, frame))
             for piece in pieces

@@ -9,13 +9,13 @@ Shapes: N slots, B hypotheses of each, L tokens at most, C candidates, E ended h
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from headwise.decode.hypothesis import Hypothesis, length_penalty
+from headwise.decode.hypothesis import Hypothesis, length_divisor
 from headwise.decode.options import SearchOptions
 from headwise.nn.kernels import usable
 from headwise.nn.kernels.likeliest import likeliest
@@ -52,7 +52,7 @@ class DeviceSearch:
 
     def enter(self, slots: Sequence[int], limits: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
         """Begin a sentence in each of these slots."""
-        chosen, limit = torch.tensor((slots, limits), device=self.device)
+        chosen, limit = sent(torch.tensor((slots, limits)), self.device)
         first = torch.full((1, self.options.beam), -math.inf, device=self.device)
         first[:, 0] = 0.0
         self.done[chosen] = False
@@ -64,7 +64,7 @@ class DeviceSearch:
         if self.forced is not None:
             width = self.length + 1
             forced = torch.tensor([[*prefix, *[-1] * (width - len(prefix))] for prefix in prefixes])
-            self.forced[chosen] = forced.to(self.device)
+            self.forced[chosen] = sent(forced, self.device)
 
     def advance(self, logits: Tensor) -> None:
         """One token more, given logits [N * B, V]."""
@@ -152,9 +152,12 @@ class DeviceSearch:
         self.age += going
         self.done |= ~goes_on
 
-    def results(self, slots: Sequence[int]) -> list[list[Hypothesis]]:
-        """The n-best of these slots, whose sentences are done. What the limit cut off comes last."""
-        chosen = torch.tensor(slots, device=self.device)
+    def results(self, slots: Sequence[int]) -> Callable[[], list[list[Hypothesis]]]:
+        """The n-best of these slots, whose sentences are done. What the limit cut off comes last.
+
+        They are brought over at once, and made when they are asked for: the device can go on meanwhile.
+        """
+        chosen = sent(torch.tensor(slots), self.device)
         totals, ages = self.totals[chosen], self.age[chosen, None].expand(-1, self.options.beam)
         at_end = (self.age >= self.limit)[chosen, None] | (self.options.beam == 1)
         found = _Found(self.history[chosen], totals, ages, torch.where(at_end, totals, -math.inf))
@@ -165,16 +168,26 @@ class DeviceSearch:
             best = (~(found.ranks > -math.inf)).int().sort(dim=-1, stable=True).indices[:, : self.options.nbest]
             tokens = found.tokens.gather(1, best.unsqueeze(2).expand(-1, -1, self.length + 1))
             found = _Found(tokens, *(each.gather(1, best) for each in found[1:]))
-        ends, alpha = set(self.options.ends), self.options.length_penalty
+        brought = _Found(*(each.cpu() for each in found))
+        return lambda: self._hypotheses(brought)
+
+    def _hypotheses(self, found: _Found) -> list[list[Hypothesis]]:
+        ends, n, longest = set(self.options.ends), found.ranks.shape[1], int(found.lengths.max())
+        divisors = [length_divisor(length, self.options.length_penalty) for length in range(longest + 1)]
 
         def hypothesis(ids: list[int], total: float, length: int) -> Hypothesis:
             finished = ids[length - 1] in ends
-            return Hypothesis(ids[: length - finished], length_penalty(total, length, alpha), total, [], finished)
+            return Hypothesis(ids[: length - finished], total / divisors[length], total, [], finished)
 
+        found = found._replace(tokens=found.tokens[:, :, :longest])
         rows = zip(*(each.flatten(0, 1).tolist() for each in found), strict=True)
         made = [hypothesis(ids, total, length) if rank > -math.inf else None for ids, total, length, rank in rows]
-        n = found.ranks.shape[1]
         return [[each for each in made[i : i + n] if each is not None] for i in range(0, len(made), n)]
+
+
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """There, or on its way: Python goes on."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
 def _kernels() -> Any:

@@ -13,16 +13,15 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headwise.decode.batching import by_budget
 from headwise.decode.engines import cpu
-from headwise.decode.engines.device_search import DeviceSearch
+from headwise.decode.engines.device_search import DeviceSearch, sent
 from headwise.decode.engines.gpu_model import Caches, GpuModel
 from headwise.decode.hypothesis import Hypothesis
 from headwise.decode.options import Prefixes, SearchOptions
@@ -51,6 +50,8 @@ ENCODED = 8192
 """Source tokens of the sentences that are encoded together."""
 SMALLEST = 64
 """Their number is rounded up to a power of 2: few recordings."""
+RUNS = 8
+"""Searches of different shapes whose recordings are kept."""
 WARM_UP = 2
 
 
@@ -74,53 +75,72 @@ def can_search(options: SearchOptions) -> bool:
     return not (options.no_repeat or options.min_length)
 
 
+class _Asked(NamedTuple):
+    """What a run has to have room for."""
+
+    slots: int
+    source: int
+    length: int
+    options: SearchOptions
+    prefixed: bool
+
+
 class _Run:
     """A search in slots, and the recordings of its step and of its encoder."""
 
-    def __init__(
-        self, model: GpuModel, slots: int, source: int, length: int, options: SearchOptions, prefixed: bool
-    ) -> None:
-        self.model = model
+    def __init__(self, model: GpuModel, asked: _Asked, size: int) -> None:
+        """`size`: the bytes that keys and values take."""
+        slots, source, length, options, prefixed = asked
+        self.model, self.size = model, size
         self.search = DeviceSearch(slots, length, options, model.vocabulary, prefixed, model.device)
         self.caches = Caches(model, slots, options.beam, source, length)
         self._tables = model.tables(source, length + 1)
         self._own = torch.arange(slots * options.beam, dtype=torch.int32, device=model.device)[:, None]
         # In a beam of one each row stems from itself.
         self._stems = self._own.repeat(1, length + 1) if options.beam > 1 else None
+        on_gpu = model.device.type == "cuda"
+        self._done = torch.zeros(slots, dtype=torch.bool, pin_memory=on_gpu)
+        self._brought = torch.cuda.Event() if on_gpu else None  # type: ignore[no-untyped-call]
         self._recordings: dict[int, torch.cuda.CUDAGraph] = {}
         self._packed: dict[int, Tensor] = {}
 
     def enter(self, slots: list[int], sources: Sequence[Sequence[int]], limits: list[int], prefixes: Prefixes) -> None:
-        for part in by_budget(range(len(sources)), [len(source) for source in sources], ENCODED):
-            self._encode([slots[i] for i in part], [sources[i] for i in part])
+        ends = np.cumsum(np.fromiter(map(len, sources), np.int64, len(sources)))
+        first = 0
+        while first < len(sources):
+            done = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, done + ENCODED, "right")))
+            self._encode(slots[first:last], sources[first:last])
+            first = last
         self.search.enter(slots, limits, prefixes)
 
-    def _encode(self, slots: list[int], sources: list[Sequence[int]]) -> None:
+    def _encode(self, slots: list[int], sources: Sequence[Sequence[int]]) -> None:
         """Have the memory of these sources made, in rows as long as one of a few sizes."""
-        caches, device, count = self.caches, self.model.device, len(sources)
+        width, device, count = self.caches.source, self.model.device, len(sources)
         lengths = np.fromiter(map(len, sources), np.int64, count)
         total = int(lengths.sum())
-        room, sentences = max(SMALLEST, 1 << (total - 1).bit_length()), len(caches.lengths)
-        packed = np.full(3 * room + sentences + 1, total)
-        ids, places, rows = packed[: 3 * room].reshape(3, room)
-        starts = packed[3 * room :]
-        starts[:count] = np.cumsum(lengths) - lengths
+        room, no_slot = max(SMALLEST, 1 << (total - 1).bit_length()), self.search.slots
+        packed = np.zeros(sum(self._sections(room)), np.int64)
+        ids, places, rows, starts, owners, sizes = np.split(packed, np.cumsum(self._sections(room))[:-1])
+        starts[count:], owners[count:], rows[total:] = total, no_slot, no_slot * width  # of no sentence
+        starts[:count], owners[:count], sizes[:count] = np.cumsum(lengths) - lengths, slots, lengths
         ids[:total] = np.fromiter(itertools.chain.from_iterable(sources), np.int64, total)
         places[:total] = np.arange(total) - np.repeat(starts[:count], lengths)
-        rows[:total] = np.repeat(np.array(slots) * caches.source, lengths) + places[:total]
-        ids[total:], places[total:], rows[total:] = 0, 0, sentences * caches.source  # of no sentence
+        rows[:total] = np.repeat(owners[:count] * width, lengths) + places[:total]
         if room not in self._packed:
             self._packed[room] = torch.zeros(len(packed), dtype=torch.long, device=device)
-        self._packed[room].copy_(_sendable(packed, device), non_blocking=True)
-        chosen, sizes = _sendable(np.array((slots, lengths)), device).to(device, non_blocking=True)
-        caches.lengths[chosen] = sizes.int()
+        self._packed[room].copy_(sent(torch.from_numpy(packed), device))
         self._play(room, lambda: self._remember(room))
+
+    def _sections(self, room: int) -> list[int]:
+        """Of what is packed: ids, places and rows of tokens; starts of sentences, their slots and lengths."""
+        return [room, room, room, self.search.slots + 1, self.search.slots, self.search.slots]
 
     def _remember(self, room: int) -> None:
         """Encode what lies packed, and put the keys and values of each token where its slot has them."""
-        ids, places, rows, starts = torch.split(self._packed[room], [room, room, room, len(self.caches.lengths) + 1])
+        ids, places, rows, starts, owners, sizes = torch.split(self._packed[room], self._sections(room))
         packing = Packing(starts.int(), places, self.caches.source)
-        self.caches.rows.index_copy_(0, rows, self.model.encode(ids, packing, self._tables[0]))
+        self.caches.remember(rows, self.model.encode(ids, packing, self._tables[0]), owners, sizes)
 
     def step(self) -> None:
         """One token more in all slots."""
@@ -135,6 +155,18 @@ class _Run:
         search.advance(self.model.step(search.tokens.flatten(), places, self._tables[1], self.caches, stems))
         if stems is not None:
             stems.copy_(stems.index_select(0, search.parent_rows()))
+
+    def look(self) -> None:
+        """Have it brought over which slots are done by now."""
+        self._done.copy_(self.search.done, non_blocking=True)
+        if self._brought is not None:
+            self._brought.record()
+
+    def seen(self) -> NDArray[np.bool_]:
+        """Which slots were done at the last look."""
+        if self._brought is not None:
+            self._brought.synchronize()
+        return self._done.numpy()
 
     def _play(self, name: int, work: Callable[[], None]) -> None:
         """Do it as it was done and recorded the first time."""
@@ -170,7 +202,8 @@ class GpuSearch:
     def __init__(self, model: EncoderDecoder, dtype: torch.dtype = torch.bfloat16) -> None:
         self.model = GpuModel(model, dtype)
         self._room = min(CACHE, _free_memory(self.model.device) // 2)
-        self._runs: dict[tuple[int, int, int, SearchOptions, bool], _Run] = {}
+        self._runs: dict[_Asked, _Run] = {}
+        """The last ones, oldest first: recording takes longer than a short search."""
         self._lock = threading.Lock()
         """Slots and recordings are one search's at a time: other threads wait."""
 
@@ -187,62 +220,81 @@ class GpuSearch:
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
     ) -> list[list[Hypothesis]]:
         found: list[list[Hypothesis]] = [[] for _ in sources]
-        for members in self._alike(sources):
-            prefixed = any(prefixes[i] for i in members)
-            run = self._run([sources[i] for i in members], [limits[i] for i in members], options, prefixed)
-            for i, hypotheses in self._search(run, members, sources, limits, prefixes):
-                if not hypotheses:
-                    raise no_way_on()
-                found[i] = hypotheses
-            del run  # or its caches would be there beside those of the next
+        for source, members in _alike(sources):
+            limit, prefixed = max(limits[i] for i in members), any(prefixes[i] for i in members)
+            run = self._run(len(members), source, limit, options, prefixed)
+            for some, hypotheses in self._search(run, members, sources, limits, prefixes):
+                for i, each in zip(some, hypotheses, strict=True):
+                    if not each:
+                        raise no_way_on()
+                    found[i] = each
+            del run  # or its caches would be there beside those of the next, for which there may be no room
         return found
 
-    def _alike(self, sources: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-        """Sources whose lengths round up to the same power of 2 times `ROUND`, longest first."""
-        order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
-        for _, alike in itertools.groupby(order, key=lambda i: _rounded(len(sources[i]))):
-            yield list(alike)
-
-    def _run(self, sources: list[Sequence[int]], limits: list[int], options: SearchOptions, prefixed: bool) -> _Run:
-        source = _rounded(max(map(len, sources)))
-        length = -(-max(limits) // ROUND) * ROUND
-        model = self.model
+    def _run(self, count: int, source: int, limit: int, options: SearchOptions, prefixed: bool) -> _Run:
+        length, model = _length(limit), self.model
         position = 2 * model.depth * model.own.key_heads * model.own.width * model.dtype.itemsize
-        wanted = SLOTS if len(sources) < MANY else 4 * SLOTS
-        most = max(1, min(wanted, ROWS // options.beam, self._room // (position * (options.beam * length + source))))
-        slots = min(most, 1 << max(0, len(sources) - 1).bit_length())
-        key = (slots, source, length, options, prefixed)
-        if key not in self._runs:
-            self._runs.clear()  # caches are large: those of one run at a time
-            self._runs[key] = _Run(model, *key)
-        return self._runs[key]
+        of_slot = position * (options.beam * length + source)
+        wanted = SLOTS if count < MANY else 4 * SLOTS
+        most = max(1, min(wanted, ROWS // options.beam, self._room // of_slot))
+        slots = min(most, 1 << max(0, count - 1).bit_length())
+        asked = _Asked(slots, source, length, options, prefixed)
+        run = self._runs.pop(asked, None)
+        if run is None:
+            # Caches are large: all together may take as much as those of one search.
+            while self._runs and (len(self._runs) == RUNS or self._taken() + slots * of_slot > self._room):
+                del self._runs[next(iter(self._runs))]
+            run = _Run(model, asked, slots * of_slot)
+        self._runs[asked] = run
+        return run
+
+    def _taken(self) -> int:
+        return sum(run.size for run in self._runs.values())
 
     def _search(
         self, run: _Run, members: list[int], sources: Sequence[Sequence[int]], limits: Sequence[int], prefixes: Prefixes
-    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+    ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
+        """Sentences and what was found for them, some at a time."""
         queue = list(reversed(members))
-        holds: dict[int, int] = {}
-        ends: dict[int, int] = {}  # at which step a slot's sentence is cut off
-        free = list(range(run.search.slots))
+        holds = np.full(run.search.slots, -1)  # the sentence of each slot
+        ends = np.zeros(run.search.slots, np.int64)  # at which step it is cut off
+        found: list[tuple[list[int], Callable[[], list[list[Hypothesis]]]]] = []  # at the last look
         steps = 0
-        while queue or holds:
-            if queue and (len(free) > run.search.slots // 8 or not holds):
-                slots = [free.pop() for _ in range(min(len(free), len(queue)))]
+        while queue or (holds >= 0).any():
+            free = np.flatnonzero(holds < 0)
+            if queue and (len(free) > len(holds) // 8 or len(free) == len(holds)):
+                slots = free[: len(queue)].tolist()
                 new = [queue.pop() for _ in slots]
-                holds.update(zip(slots, new, strict=True))
-                ends.update((slot, steps + limits[i]) for slot, i in zip(slots, new, strict=True))
-                run.enter(slots, [sources[i] for i in new], [limits[i] for i in new], [prefixes[i] for i in new])
-            for _ in range(max(1, min(STEPS_AT_ONCE, min(ends.values()) - steps))):
+                limited = [limits[i] for i in new]
+                holds[slots], ends[slots] = new, steps + np.array(limited)
+                run.enter(slots, [sources[i] for i in new], limited, [prefixes[i] for i in new])
+            busy = holds >= 0
+            until_cut = int(ends[busy].min()) - steps
+            count = max(1, min(STEPS_AT_ONCE, until_cut))
+            for left in range(count, 0, -1):
+                if left == 1 and until_cut > count:
+                    run.look()  # before the last step, so that the device has work while Python looks
                 run.step()
-                steps += 1
-            done = run.search.done.tolist()
-            over = [slot for slot in holds if done[slot]]
-            if not over:
-                continue
-            for slot, hypotheses in zip(over, run.search.results(over), strict=True):
-                del ends[slot]
-                yield holds.pop(slot), hypotheses
-            free += over
+            if until_cut <= count:
+                run.look()
+            steps += count
+            yield from ((sentences, made()) for sentences, made in found)  # meanwhile
+            over = np.flatnonzero(run.seen() & busy)
+            found = [(holds[over].tolist(), run.search.results(over.tolist()))] if len(over) else []
+            holds[over] = -1
+        yield from ((sentences, made()) for sentences, made in found)
+
+
+def _alike(sources: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
+    """Sources whose lengths round up to the same power of 2 times `ROUND`, and to what; longest first."""
+    lengths = np.fromiter(map(len, sources), np.int64, len(sources))
+    order = np.argsort(-lengths, kind="stable")
+    first = 0
+    while first < len(order):
+        size = _rounded(int(lengths[order[first]]))
+        last = int(np.searchsorted(-lengths[order], -(size // 2))) if size > ROUND else len(order)
+        yield size, order[first:last].tolist()
+        first = last
 
 
 def _free_memory(device: torch.device) -> int:
@@ -253,10 +305,12 @@ def _free_memory(device: torch.device) -> int:
     return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
 
 
-def _sendable(array: NDArray[np.int64], device: torch.device) -> Tensor:
-    """Where a GPU can fetch it while Python goes on."""
-    tensor = torch.from_numpy(array)
-    return tensor.pin_memory() if device.type == "cuda" else tensor
+def _length(limit: int) -> int:
+    """Rounded up, so that few recordings serve all limits: by a third at most where it is long."""
+    step = ROUND
+    while 4 * step < limit:
+        step *= 2
+    return -(-limit // step) * step
 
 
 def _rounded(length: int) -> int:

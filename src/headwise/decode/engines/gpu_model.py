@@ -119,7 +119,17 @@ class Caches:
         self.rows = zeros(slots * source + 1, 2 * model.depth, cross.key_heads, cross.width)
         """Of all layers, a row a token of a source; then one for tokens of none."""
         self.memory = self.rows[:-1].view(slots, source, *self.rows.shape[1:])
-        self.lengths = torch.ones(slots, dtype=torch.int32, device=model.device)
+        self.lengths = torch.ones(slots + 1, dtype=torch.int32, device=model.device)
+        """Of the source of each slot; then of none."""
+
+    def remember(self, rows: Tensor, memory: Tensor, slots: Tensor, lengths: Tensor) -> None:
+        """The memory of some sources, [T, ...], a row a token, and how long the source of each slot is."""
+        # Eight bytes at a time where that is possible: one number at a time takes four times as long.
+        to, what = self.rows.flatten(1), memory.flatten(1)
+        if to.shape[1] * to.itemsize % 8 == 0:
+            to, what = to.view(torch.int64), what.view(torch.int64)
+        to.index_copy_(0, rows, what)
+        self.lengths.index_copy_(0, slots, lengths.int())
 
 
 def _is_plain(model: EncoderDecoder) -> bool:
