@@ -361,6 +361,7 @@ def test_evaluate(model: Path, tmp_path: Path, capsys: Capture) -> None:
     text = ok(capsys, *start)
     assert f"BLEU {scores['bleu']:.2f}" in text
     assert scores["chrf_signature"] in text
+    assert "beam 2, engine float32" in text
     pairs = tmp_path / "test.tsv"
     pairs.write_text("".join(f"{s}\t{t}\n" for s, t in zip(SOURCES, references, strict=True)))
     assert json.loads(ok(capsys, "evaluate", "--model", model, "--pairs", pairs, "--beam", 2, "--json")) == scores

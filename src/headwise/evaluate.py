@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
@@ -23,6 +23,8 @@ class Scores:
     chrf_signature: str
     perplexity: float | None = None
     """Of the reference, a token of the model's own vocabulary."""
+    search: str = ""
+    """How it was translated."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -34,7 +36,7 @@ class Scores:
         ]
         if self.perplexity is not None:
             lines.append(f"perplexity {self.perplexity:.3f} per token of the model")
-        return "\n".join([*lines, f"pairs {self.pairs:,}"])
+        return "\n".join([*lines, f"pairs {self.pairs:,}", *([self.search] if self.search else [])])
 
 
 def compare(translations: Sequence[str], references: Sequence[str], *, lowercase: bool = False) -> Scores:
@@ -69,7 +71,9 @@ def evaluate(
     translations = [result.text for result in results]
     scores = compare(translations, references, lowercase=lowercase)
     per_token = perplexity(translator, sources, references, source, target)
-    return Scores(**{**scores.as_dict(), "perplexity": per_token}), translations
+    beam = (options or TranslateOptions()).beam
+    search = f"beam {beam}, engine {translator.engine}{', shortlist' if translator.shortlist is not None else ''}"
+    return replace(scores, perplexity=per_token, search=search), translations
 
 
 def perplexity(

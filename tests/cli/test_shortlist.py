@@ -54,6 +54,12 @@ def test_it_is_made_and_used(model: Path, pairs: str, tmp_path: Path, capsys: Ca
     assert "100" in ok(capsys, *asked, "--source", source, "--reference", reference)
 
 
+def test_a_table_of_more_pairs_is_not_replaced_silently(model: Path, pairs: str, capsys: Capture) -> None:
+    ok(capsys, "shortlist", model, "--pairs", pairs)
+    assert main(["shortlist", str(model), "--pairs", pairs, "--max-pairs", "20"]) == 0
+    assert "this replaces a table that was learnt from more pairs, 98" in capsys.readouterr().err
+
+
 def test_two_files_and_numbers_of_its_own(model: Path, tmp_path: Path, capsys: Capture) -> None:
     source, target = lines_file(tmp_path / "a.en", SOURCES * 3), lines_file(tmp_path / "a.de", TARGETS * 3)
     said = ok(

@@ -322,6 +322,13 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
         work(out, made={**MADE, "beam": 4})
 
 
+def test_settings_within_settings_are_named_one_by_one() -> None:
+    before = {"beam": 1, "search": {"sampling": {"top_p": 0.9, "seed": 1}, "prefix": ""}}
+    now = {"beam": 4, "search": {"sampling": {"top_p": 0.8, "seed": 1}, "prefix": "So"}}
+    with pytest.raises(ConfigError, match=r"begun with beam 1, not 4, top p 0\.9, not 0\.8, prefix unset, not So"):
+        partial.refuse_changes(Path("out.partial.json"), before, now)
+
+
 def test_smaller_batches_may_go_on(tmp_path: Path) -> None:
     """After one that was too large for the memory."""
     out = tmp_path / "out.tsv"

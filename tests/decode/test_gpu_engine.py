@@ -64,6 +64,29 @@ def test_a_prefix_may_hold_what_the_search_may_not_say(beam: int) -> None:
     agree(small(), 6, options, [[3, 4], [], [3], [5, 3], [], [3, 3]])
 
 
+def test_recordings_are_kept_as_long_as_there_is_room_for_their_caches() -> None:
+    model = random_model(small()).to(DEVICE)
+    search = GpuSearch(model, torch.float32)
+    one, other = SearchOptions(1, 2, 1), SearchOptions(1, 2, 2)
+    sources = ragged(9, 6)
+
+    def run(options: SearchOptions, count: int) -> list[list[int]]:
+        return [each[0].tokens for each in search(sources[:count], [5] * count, options, [[]] * count)]
+
+    first = run(one, 3)
+    kept = list(search._runs.values())
+    run(other, 3)
+    assert len(search._runs) == 2
+    assert run(one, 3) == first
+    assert list(search._runs.values())[-1] is kept[0], "used again, and the last one to go now"
+    search._room = sum(each.size for each in search._runs.values())
+    run(one, 9)
+    assert [asked.options.beam for asked in search._runs] == [1], "the larger of the two made room, and the other too"
+    search.release()
+    assert not search._runs
+    assert run(one, 3) == first
+
+
 def test_more_sentences_than_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "SLOTS", 2)
     monkeypatch.setattr(gpu, "STEPS_AT_ONCE", 1)

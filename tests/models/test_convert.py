@@ -12,6 +12,7 @@ from torch import Tensor
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
+from headwise.models.convert import rules
 from headwise.models.convert.published import Imported, export_published, fitting_family, import_published
 from headwise.models.foreign import Foreign
 from headwise.models.loaded import Ids
@@ -152,6 +153,14 @@ def test_a_stored_table_of_positions_must_be_the_computed_one(model_type: str, n
     foreign = changed(published(model_type), lambda tensors: tensors.update({name: torch.ones(16, 8)}))
     with pytest.raises(CheckpointError, match=f"{name} is not the table"):
         import_published(foreign)
+
+
+def test_a_computed_table_may_be_stored_in_half_precision() -> None:
+    table = torch.linspace(-1, 1, 128).view(16, 8)
+    name = rules.Computed("positions", table)
+    rules._check_redundant(name, {"positions": table.bfloat16()}, "here")
+    with pytest.raises(CheckpointError, match="positions is not the table"):
+        rules._check_redundant(name, {"positions": (table + 0.02).bfloat16()}, "here")
 
 
 @pytest.mark.parametrize(

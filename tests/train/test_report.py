@@ -58,7 +58,8 @@ def test_the_first_step_is_told_at_once_and_slow_ones_now_and_then(
                 reporter.trained({**RECORD, "step": step})
     lines = stream.getvalue().splitlines()
     assert [line.split("  ")[0] for line in lines] == [f"step {step}/20" for step in (1, 3, 5, 7, 10)]
-    assert lines[:2] == ["step 1/20  loss 8.000", "step 3/20  loss 6.000"]
+    # The first step is no measure of the others; then 17 are left, of 21 s as the first 3.
+    assert lines[:2] == ["step 1/20  loss 8.000", "step 3/20  loss 6.000  left 0:05:57"]
     assert [record["step"] for record in read_log(tmp_path)] == [5, 10], "the log is as it was"
 
 

@@ -77,7 +77,10 @@ def run_shortlist(args: argparse.Namespace) -> int:
     given = {name: value for name, value in options.items() if value is not None}
     with counting("blocks") as progress:
         learnt, quality = learn_shortlist(tokenizer, pairs, asked, **given, progress=progress)
-    Shortlists(tokenizer, {**tables_there(path, translator), direction: learnt}).save(path)
+    there = tables_there(path, translator)
+    if direction in there and there[direction].pairs > learnt.pairs:
+        say(f"note: this replaces a table that was learnt from more pairs, {there[direction].pairs:,}")
+    Shortlists(tokenizer, {**there, direction: learnt}).save(path)
     size = path.stat().st_size / 1e6
     seconds = time.monotonic() - started
     print(f"wrote {path} ({size:.1f} MB), learnt from {learnt.pairs:,} pairs in {seconds:.0f} s")

@@ -237,14 +237,27 @@ OTHER = {"input": "another input, or it has changed", "model": "another model or
 
 def refuse_changes(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """An error that names what is not as it was when the result was begun."""
-    now = json.loads(json.dumps(now))  # as it was read: lists for tuples
+    changes = list(_changes(before, json.loads(json.dumps(now))))  # as it was read: lists for tuples
+    if changes:
+        raise ConfigError(
+            f"{path}: begun with {', '.join(changes)}: give the same to go on, choose another file, or remove "
+            f"{path.with_suffix('')}* to start anew"
+        )
+
+
+def _changes(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     for key in dict.fromkeys([*before, *now]):
-        if before.get(key) != now.get(key):
-            what = OTHER.get(key, f"{key} {before.get(key)!r}, not {now.get(key)!r}")
-            raise ConfigError(
-                f"{path}: begun with {what}: give the same to go on, choose another file, or remove "
-                f"{path.with_suffix('')}* to start anew"
-            )
+        one, other = before.get(key), now.get(key)
+        if one == other:
+            continue
+        if isinstance(one, dict) and isinstance(other, dict):
+            yield from _changes(one, other)
+        else:
+            yield OTHER.get(key, f"{key.replace('_', ' ')} {_said(one)}, not {_said(other)}")
+
+
+def _said(value: Any) -> str:
+    return "unset" if value is None or value == "" else str(value)
 
 
 def progress_of(out: Path, share: Share) -> Done:

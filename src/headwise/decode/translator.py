@@ -162,6 +162,12 @@ class Translator:
     def on_gpu(self) -> bool:
         return self._stored is None and self.device.type == "cuda"
 
+    def release(self) -> None:
+        """Give back the memory that the engine keeps for the next search; that one takes it again."""
+        release = getattr(self._engine, "release", None)
+        if release is not None:
+            release()
+
     def weights_digest(self) -> str:
         """Names the weights, wherever they came from."""
         if self._stored is not None:

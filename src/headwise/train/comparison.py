@@ -26,6 +26,7 @@ class Side:
 
     parameters: int
     sentences_per_second: float
+    engine: str
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,10 @@ class Comparison:
         faster = student.sentences_per_second / max(teacher.sentences_per_second, 1e-9)
         millions = [f"{side.parameters / 1e6:12.2f}" for side in self.sides]
         speeds = [f"{side.sentences_per_second:12.1f}" for side in self.sides]
+        engines = [f"{side.engine:>12}" for side in self.sides]
         lines.append(f"{'million parameters':28}{''.join(millions)}  {smaller:.1f} times as small")
         lines.append(f"{'sentences/s, beam 4':28}{''.join(speeds)}  {faster:.1f} times as fast")
+        lines.append(f"{'engine':28}{''.join(engines)}")
         return "\n".join(lines)
 
 
@@ -83,7 +86,7 @@ def compare_models(
     found: dict[str, list[Scores]] = {name: [] for name in sets}
     for translator in (teacher, student):
         seconds = _seconds(translator, sample, direction, options)
-        sides.append(Side(parameter_count(translator.model), len(sample) / seconds))
+        sides.append(Side(parameter_count(translator.model), len(sample) / seconds, translator.engine))
         for name, (pairs, languages) in sets.items():
             asked = spoken(translator, languages)
             results = translator.translate([pair.source for pair in pairs], *asked, options=options)

@@ -19,10 +19,12 @@ from headwise.data.fingerprint import fingerprint
 from headwise.data.formats import corpus_languages, corpus_paths
 from headwise.decode import bulk, partial
 from headwise.decode.back_translation import usable
+from headwise.decode.engines import AUTO
 from headwise.decode.partial import WHOLE, Share
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError
 from headwise.models.folder import CARD
+from headwise.models.loaded import INT8
 from headwise.train.card import DISTILLATION, with_distillation
 from headwise.train.comparison import SPEED_TEST, Comparison, compare_models, spoken
 from headwise.train.distill_sources import Chosen, choose_sources
@@ -93,6 +95,7 @@ def distill(
         time.sleep(LOOK_EVERY)
     if not student.data.valid:
         say("note: there are no references: validation is on held-out translations of the teacher")
+    teacher.release()  # its memory is the student's now
     try:
         outcome = train(student, say)
     except BusyError:
@@ -101,7 +104,9 @@ def distill(
         return Distilled()
     if outcome.interrupted or not outcome.first:
         return Distilled(outcome)
-    made = Translator(outcome.folder, recipe.train.device)
+    # Both alike: what a student gains is not to be mixed up with what an engine does.
+    alike = ("cpu", INT8) if teacher.engine == INT8 else (recipe.train.device, AUTO)
+    made = Translator(outcome.folder, *alike)
     first = next(number for number, lines in enumerate(chosen.sources) if lines)
     some = [text for _, text in itertools.islice(numbered_lines(chosen.source_path(first)), SPEED_TEST)]
     comparison = compare_models(teacher, made, student, some, corpus_languages(recipe.data.train[first], recipe.data))

@@ -49,6 +49,8 @@ class RunReporter:
         self._used = 0.0
         """Watt-hours of earlier starts."""
         self._last = (time.perf_counter(), 0.0)
+        self._begun = (time.perf_counter(), 0)
+        """When this start began, and after which step."""
         self._said: float | None = None
         """When how far it is was last told; None: not yet."""
         self._figures = ""
@@ -77,6 +79,7 @@ class RunReporter:
         write_text(self._log, "".join(json.dumps(record) + "\n" for record in kept))
         self._used = next((used for record in reversed(kept) if (used := record.get("watt_hours"))), 0.0)
         self._last = (time.perf_counter(), tokens)
+        self._begun = (time.perf_counter(), step)
         if self._make_board is not None:
             self._board = self._make_board(step + 1)
         if self._bar is not None:
@@ -88,7 +91,8 @@ class RunReporter:
         if self._bar is None:
             soon = step % self._log_every == 0 or step == self._steps
             if not soon and (self._said is None or time.perf_counter() - self._said >= QUIET):
-                self._far(f"step {step:,}/{self._steps:,}  loss {nll:.3f}")
+                left = "" if self._said is None else f"  left {duration(self._left(step))}"  # the first step is slow
+                self._far(f"step {step:,}/{self._steps:,}  loss {nll:.3f}{left}")
         else:
             figures = self._figures or f"loss {nll:.3f}"
             with _whether_or_not_it_is_read():
@@ -125,6 +129,11 @@ class RunReporter:
         then, before = self._last
         self._last = (now, tokens)
         return (tokens - before) / max(now - then, 1e-9)
+
+    def _left(self, step: int) -> float:
+        """Seconds, by the steps since this start."""
+        begun, before = self._begun
+        return (self._steps - step) * (time.perf_counter() - begun) / max(1, step - before)
 
     def _far(self, text: str) -> None:
         self._said = time.perf_counter()

@@ -216,6 +216,13 @@ class GpuSearch:
         with self._lock, torch.inference_mode(), here:
             return self._found(sources, limits, options, prefixes)
 
+    def release(self) -> None:
+        """Give back the memory of caches and recordings."""
+        with self._lock:
+            self._runs.clear()
+            if self.model.device.type == "cuda":
+                torch.cuda.empty_cache()
+
     def _found(
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
     ) -> list[list[Hypothesis]]:

@@ -104,6 +104,10 @@ class GpuEngine(Stepping[DecoderState]):
         found = [super(GpuEngine, self).search(*part) for part in self._parts(sources, limits, options, prefixes)]
         return [each for part in found for each in part]
 
+    def release(self) -> None:
+        """Give back the memory of caches and recordings."""
+        self._recorded.release()
+
     @torch.inference_mode()
     def draw(
         self,
