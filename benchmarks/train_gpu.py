@@ -89,6 +89,8 @@ def padded_batches(count: int, budget: int) -> list[Batch]:
         if (end + 1 - start) * (-(-(lengths[end] + 1) // 8) * 8) > budget:
             batches.append(padded(lengths[start:end], rng, 8))
             start = end
+    batches.append(padded(lengths[start:], rng, 8))
+    count = min(count, len(batches))
     return [batches[(2 * i + 1) * len(batches) // (2 * count)] for i in range(count)]
 
 

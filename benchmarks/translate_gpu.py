@@ -74,8 +74,9 @@ def whole_file(loaded: LoadedModel, name: str, source: Path, reference: Path | N
     texts = [text for _, text in numbered_lines(source)]
     tokenizer = loaded.tokenizer
     assert tokenizer is not None
-    if name == "transformers":
-        peer = Transformers(loaded, DEVICE, torch.bfloat16)
+    if name.startswith("transformers"):
+        peer = make(name, loaded)
+        assert isinstance(peer, Transformers)
         encode = Translator(loaded, "cuda", "plain").source_ids
 
         def translate(lines: list[str]) -> tuple[list[str], int]:

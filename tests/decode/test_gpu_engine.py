@@ -1,5 +1,6 @@
 """The search for GPUs, which runs anywhere: in slots that are filled again, with the results of the plain one."""
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,7 +13,7 @@ from headwise.decode.engines.stepping import GpuEngine
 from headwise.decode.options import SamplingOptions
 from headwise.decode.search import SearchOptions, beam_search
 from headwise.decode.stepper import DecoderStepper
-from headwise.errors import HeadwiseError
+from headwise.errors import ConfigError, HeadwiseError
 from tests.shapes import PAD, VARIANTS, random_model, sentences, small
 
 pytestmark = pytest.mark.filterwarnings("ignore:Conversion of an array")  # of Triton's interpreter
@@ -85,6 +86,54 @@ def test_recordings_are_kept_as_long_as_there_is_room_for_their_caches() -> None
     search.release()
     assert not search._runs
     assert run(one, 3) == first
+
+
+def test_what_a_recording_reads_stays_where_it_is() -> None:
+    """An encoder that the engine leaves to the model reads a table that longer sources have replaced."""
+    search = GpuSearch(random_model(small(key_value_heads=2, positions="sinusoidal")).to(DEVICE), torch.float32)
+    assert search.model._encoder is None
+    options = SearchOptions(1, 2, 1)
+    search([[3, 4, 2]], [4], options, [[]])
+    table = search.model.kept_table()
+    assert table is not None
+    search([[3] * 40 + [2]], [4], options, [[]])
+    assert search.model.kept_table() is not table, "so whoever needs it has to hold it"
+    held = next(iter(search._runs.values()))._read
+    assert DEVICE.type != "cuda" or any(each is table for each in held)
+
+
+def test_after_an_error_the_same_slots_serve_the_next_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "SLOTS", 4)
+    search = GpuSearch(random_model(small()).to(DEVICE), torch.float32)
+    options, sources = SearchOptions(1, 2, 2, 2, forbidden=(0, 1)), ragged(11, 6)
+
+    def run() -> list[list[list[int]]]:
+        return [[one.tokens for one in each] for each in search(sources, [7] * 11, options, [[]] * 11)]
+
+    wanted = run()
+    [kept] = search._runs.values()
+    for failing in ("step", "look", "enter"):
+        calls = iter(range(100))
+        original = getattr(kept, failing)
+
+        def fail(*given: object, calls: Iterator[int] = calls, original: Callable[..., None] = original) -> None:
+            if next(calls) == 1:
+                raise OSError("no more")
+            original(*given)
+
+        monkeypatch.setattr(kept, failing, fail)
+        with pytest.raises(OSError, match="no more"):
+            run()
+        monkeypatch.undo()
+        monkeypatch.setattr(gpu, "SLOTS", 4)
+        assert run() == wanted
+
+
+def test_limits_and_prefixes_that_cannot_be_are_refused() -> None:
+    search = GpuSearch(random_model(small()).to(DEVICE), torch.float32)
+    for limit, prefix in ((2, [3, 4, 5]), (0, []), (4, [2])):
+        with pytest.raises(ConfigError):
+            search([[3, 4, 2]], [limit], SearchOptions(1, 2, 1), [prefix])
 
 
 def test_more_sentences_than_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,6 +161,8 @@ def test_a_computed_table_may_be_stored_in_half_precision() -> None:
     rules._check_redundant(name, {"positions": table.bfloat16()}, "here")
     with pytest.raises(CheckpointError, match="positions is not the table"):
         rules._check_redundant(name, {"positions": (table + 0.02).bfloat16()}, "here")
+    with pytest.raises(CheckpointError, match="positions is not the table"):
+        rules._check_redundant(name, {"positions": table.long()}, "here")
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,14 @@ from headwise.errors import HeadwiseError
 def length_penalty(log_probability: float, length: int, alpha: float) -> float:
     """The ranking score: log-probability / length**alpha, where length counts `<eos>`.
 
-    Alpha 0 is the raw log-probability, 1 the mean of a token. Search, scoring and n-best lists all come
-    through here, so that a score means the same wherever it is printed.
+    Alpha 0 is the raw log-probability, 1 the mean of a token. Search, scoring and n-best lists all take it from
+    here, so that a score means the same wherever it is printed.
     """
     return log_probability / length_divisor(length, alpha)
 
 
 def length_divisor(length: int, alpha: float) -> float:
+    """What a log-probability of so many tokens is divided by."""
     return math.pow(max(length, 1), alpha)
 
 
@@ -26,7 +27,8 @@ class Hypothesis:
     """One translation of one sentence, as token ids.
 
     `tokens` hold neither `<sos>` nor `<eos>`. `token_log_probabilities` have one entry more where the hypothesis is
-    `finished`: that of its `<eos>`. Not `finished` means that the length limit came before `<eos>`.
+    `finished`: that of its `<eos>`. Not `finished` means that the length limit came before `<eos>`. Not frozen, which
+    would make it slow to make: a thousand of them are what a batch waits for.
     """
 
     tokens: list[int]

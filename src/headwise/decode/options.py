@@ -82,13 +82,15 @@ class SamplingOptions:
 
 def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefixes | None) -> None:
     """An error if a search cannot be held to these lengths and prefixes."""
-    if any(limit < 1 for limit in limits):
+    if limits and min(limits) < 1:
         raise ConfigError(f"the length limit must be at least 1, not {min(limits)}")
     if prefixes is None:
         return
     if len(prefixes) != len(limits):
         raise ConfigError(f"{len(prefixes)} prefixes for {len(limits)} sentences")
     for prefix, limit in zip(prefixes, limits, strict=True):
+        if not prefix:
+            continue
         if len(prefix) > limit:
             raise ConfigError(f"a prefix of {len(prefix)} tokens does not fit into the length limit of {limit}")
         if any(end in prefix for end in options.ends) or any(token < 0 for token in prefix):

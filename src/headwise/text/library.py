@@ -22,6 +22,7 @@ from headwise.text.spelling import from_letters, from_sentencepiece, show, words
 from headwise.text.tokenizer import WORD_START, Tokenizer
 
 DESCRIPTION = "library.json"
+TOGETHER = 4096
 """The part that holds the library's own description of the tokenizer."""
 
 
@@ -70,7 +71,10 @@ class Library(Tokenizer):
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         prepared = [well_formed(text) for text in texts] if self.keeps_text else normalise_all(texts)
-        return [each.ids for each in self._library.encode_batch_fast(prepared, add_special_tokens=False)]
+        # Some at a time: what the library returns is many times as large as the ids.
+        stretches = (prepared[first : first + TOGETHER] for first in range(0, len(prepared), TOGETHER))
+        encoded = (self._library.encode_batch_fast(some, add_special_tokens=False) for some in stretches)
+        return [each.ids for some in encoded for each in some]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         if not self._ending:

@@ -55,6 +55,8 @@ class _Subwords(Tokenizer):
         return int(self._processor.get_piece_size())
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        if len(texts) == 1:  # threads take longer to start
+            return [self.encode(texts[0])]
         batch = [escape(text) for text in normalise_all(texts)]
         ids: list[list[int]] = self._processor.encode(batch, out_type=int, num_threads=-1)
         return ids

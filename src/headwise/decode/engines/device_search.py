@@ -186,7 +186,7 @@ class DeviceSearch:
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
-    """There, or on its way: Python goes on."""
+    """There, or on its way while Python goes on: PyTorch keeps pinned memory until what is to come of it is there."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 

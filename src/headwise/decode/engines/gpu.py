@@ -24,11 +24,12 @@ from headwise.decode.engines import cpu
 from headwise.decode.engines.device_search import DeviceSearch, sent
 from headwise.decode.engines.gpu_model import Caches, GpuModel
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import Prefixes, SearchOptions
+from headwise.decode.options import Prefixes, SearchOptions, check_limits
 from headwise.decode.search import no_way_on
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.int8 import Int8Linear
 from headwise.nn.kernels import usable_on
+from headwise.nn.kernels.likeliest import MOST
 from headwise.nn.packing import Packing
 from headwise.nn.positions import Rotary
 
@@ -76,7 +77,7 @@ def can_search(options: SearchOptions) -> bool:
 
 
 class _Asked(NamedTuple):
-    """What a run has to have room for."""
+    """What a run has to have room for: sentences, and tokens of a source and of a translation."""
 
     slots: int
     source: int
@@ -89,7 +90,7 @@ class _Run:
     """A search in slots, and the recordings of its step and of its encoder."""
 
     def __init__(self, model: GpuModel, asked: _Asked, size: int) -> None:
-        """`size`: the bytes that keys and values take."""
+        """`size`: the bytes that it takes."""
         slots, source, length, options, prefixed = asked
         self.model, self.size = model, size
         self.search = DeviceSearch(slots, length, options, model.vocabulary, prefixed, model.device)
@@ -101,15 +102,20 @@ class _Run:
         on_gpu = model.device.type == "cuda"
         self._done = torch.zeros(slots, dtype=torch.bool, pin_memory=on_gpu)
         self._brought = torch.cuda.Event() if on_gpu else None  # type: ignore[no-untyped-call]
+        self._pool = torch.cuda.graph_pool_handle() if on_gpu else None
+        """Recordings are played one after the other, and leave nothing in it."""
         self._recordings: dict[int, torch.cuda.CUDAGraph] = {}
+        """Of the step, 0, and of the encoder, by how many tokens it takes."""
+        self._read: list[Tensor | None] = []
+        """What recordings read and others own: it has to stay where it is as long as they do."""
         self._packed: dict[int, Tensor] = {}
 
     def enter(self, slots: list[int], sources: Sequence[Sequence[int]], limits: list[int], prefixes: Prefixes) -> None:
         ends = np.cumsum(np.fromiter(map(len, sources), np.int64, len(sources)))
         first = 0
         while first < len(sources):
-            done = ends[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, done + ENCODED, "right")))
+            before = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, before + ENCODED, "right")))
             self._encode(slots[first:last], sources[first:last])
             first = last
         self.search.enter(slots, limits, prefixes)
@@ -168,17 +174,17 @@ class _Run:
             self._brought.synchronize()
         return self._done.numpy()
 
-    def _play(self, name: int, work: Callable[[], None]) -> None:
+    def _play(self, which: int, work: Callable[[], None]) -> None:
         """Do it as it was done and recorded the first time."""
         if self.model.device.type != "cuda":
             work()
             return
-        if name not in self._recordings:
-            self._recordings[name] = self._record(work)
-        self._recordings[name].replay()
+        if which not in self._recordings:
+            self._recordings[which] = self._record(work)
+        self._recordings[which].replay()
 
     def _record(self, work: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """What is done while it is recorded is done to slots that hold nothing yet, or is put back."""
+        """What is done while it is recorded is put back, or, as in the caches, done again before it is read."""
         changed = [*(value for value in vars(self.search).values() if isinstance(value, Tensor))]
         changed += [] if self._stems is None else [self._stems]
         before = [value.clone() for value in changed]
@@ -189,8 +195,9 @@ class _Run:
                 work()
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, pool=self._pool):
             work()
+        self._read.append(self.model.kept_table())
         for value, old in zip(changed, before, strict=True):
             value.copy_(old)
         return graph
@@ -210,11 +217,16 @@ class GpuSearch:
     def __call__(
         self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
     ) -> list[list[Hypothesis]]:
+        check_limits(limits, options, prefixes)
         device = self.model.device
         # A recording, and Triton, take the current device for the one that is meant.
         here = torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
         with self._lock, torch.inference_mode(), here:
-            return self._found(sources, limits, options, prefixes)
+            try:
+                return self._found(sources, limits, options, prefixes)
+            except torch.OutOfMemoryError:
+                self._runs.clear()  # or there would be no room for the next one either
+                raise
 
     def release(self) -> None:
         """Give back the memory of caches and recordings."""
@@ -229,26 +241,29 @@ class GpuSearch:
         found: list[list[Hypothesis]] = [[] for _ in sources]
         for source, members in _alike(sources):
             limit, prefixed = max(limits[i] for i in members), any(prefixes[i] for i in members)
-            run = self._run(len(members), source, limit, options, prefixed)
+            run = self._run_for(len(members), source, limit, options, prefixed)
             for some, hypotheses in self._search(run, members, sources, limits, prefixes):
                 for i, each in zip(some, hypotheses, strict=True):
                     if not each:
                         raise no_way_on()
                     found[i] = each
-            del run  # or its caches would be there beside those of the next, for which there may be no room
+            del run  # or one that has to make room for the next would stay all the same
         return found
 
-    def _run(self, count: int, source: int, limit: int, options: SearchOptions, prefixed: bool) -> _Run:
+    def _run_for(self, count: int, source: int, limit: int, options: SearchOptions, prefixed: bool) -> _Run:
+        """One that was kept, or a new one."""
         length, model = _length(limit), self.model
         position = 2 * model.depth * model.own.key_heads * model.own.width * model.dtype.itemsize
-        of_slot = position * (options.beam * length + source)
+        # A table, and what a large beam makes of it to find the likeliest tokens.
+        logits = model.vocabulary * (model.dtype.itemsize + (8 if options.beam + len(options.ends) > MOST else 0))
+        of_slot = position * (options.beam * (length + 1) + source) + options.beam * logits
         wanted = SLOTS if count < MANY else 4 * SLOTS
         most = max(1, min(wanted, ROWS // options.beam, self._room // of_slot))
         slots = min(most, 1 << max(0, count - 1).bit_length())
         asked = _Asked(slots, source, length, options, prefixed)
         run = self._runs.pop(asked, None)
         if run is None:
-            # Caches are large: all together may take as much as those of one search.
+            # They are large: all together may take as much as one.
             while self._runs and (len(self._runs) == RUNS or self._taken() + slots * of_slot > self._room):
                 del self._runs[next(iter(self._runs))]
             run = _Run(model, asked, slots * of_slot)
@@ -265,7 +280,8 @@ class GpuSearch:
         queue = list(reversed(members))
         holds = np.full(run.search.slots, -1)  # the sentence of each slot
         ends = np.zeros(run.search.slots, np.int64)  # at which step it is cut off
-        found: list[tuple[list[int], Callable[[], list[list[Hypothesis]]]]] = []  # at the last look
+        # What the last look found: it is made while the device does the next steps.
+        found: list[tuple[list[int], Callable[[], list[list[Hypothesis]]]]] = []
         steps = 0
         while queue or (holds >= 0).any():
             free = np.flatnonzero(holds < 0)
@@ -285,7 +301,7 @@ class GpuSearch:
             if until_cut <= count:
                 run.look()
             steps += count
-            yield from ((sentences, made()) for sentences, made in found)  # meanwhile
+            yield from ((sentences, made()) for sentences, made in found)
             over = np.flatnonzero(run.seen() & busy)
             found = [(holds[over].tolist(), run.search.results(over.tolist()))] if len(over) else []
             holds[over] = -1
@@ -313,7 +329,7 @@ def _free_memory(device: torch.device) -> int:
 
 
 def _length(limit: int) -> int:
-    """Rounded up, so that few recordings serve all limits: by a third at most where it is long."""
+    """Rounded up, so that few recordings serve all limits: by half at most where it is long."""
     step = ROUND
     while 4 * step < limit:
         step *= 2

@@ -69,13 +69,20 @@ class GpuModel:
         nothing = torch.zeros(1, length, embedding.shape[1], device=self.device)
         return encoding.embed(nothing, positions, int(positions[-1]) + 1)[0].to(self.dtype)
 
+    def kept_table(self) -> Tensor | None:
+        """What the model itself reads when it encodes, and may replace by a longer one."""
+        kept: Tensor | None = getattr(self.model.source_positions, "_kept", None)
+        return kept
+
     def encode(self, tokens: Tensor, packing: Packing, table: Tensor) -> Tensor:
         """Sources [T] -> keys and values of all layers of the decoder, [T, 2 * layers, G, K]."""
         if self._encoder is None:
             positions = self.model.source_positions
             if isinstance(positions, Learned):
                 packing = packing._replace(longest=min(packing.longest, _learned(positions)))
-            with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
+            # Nothing of it may be kept from one pass to the next: a recording would look for it where it was.
+            half = self.dtype != torch.float32
+            with torch.autocast(self.device.type, self.dtype, enabled=half, cache_enabled=False):
                 memory = self.model.encode(tokens[None], packing=packing).memory[0].to(self.dtype)
         else:
             heads = self._encoder.heads

@@ -198,8 +198,12 @@ def _check_redundant(name: Copy | Computed, tensors: Mapping[str, Tensor], where
     if isinstance(name, Copy):
         if not torch.equal(stored, tensors[name.of]):
             raise CheckpointError(f"{where}: {name.theirs} should equal {name.of} (its config ties them) but does not")
-    elif stored.shape[1:] != name.table.shape[1:] or not torch.allclose(
-        stored[: len(name.table)].float(), name.table[: len(stored)], atol=max(1e-3, torch.finfo(stored.dtype).eps)
+    elif (
+        not stored.is_floating_point()
+        or stored.shape[1:] != name.table.shape[1:]
+        or not torch.allclose(
+            stored[: len(name.table)].float(), name.table[: len(stored)], atol=max(1e-3, torch.finfo(stored.dtype).eps)
+        )
     ):
         raise CheckpointError(f"{where}: {name.theirs} is not the table that its config describes")
 

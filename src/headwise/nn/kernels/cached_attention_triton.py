@@ -14,8 +14,8 @@ LINES = 16
 """Queries that ask together: the rows of the smallest product."""
 BLOCK = 16
 """Positions of a memory that are looked at together ..."""
-FEW, MANY, LONG = 8, 16, 64
-"""... and of a past: few, or many where it may be long. By measurement, as all of these are."""
+FEW, MANY, LONG = 8, 16, 65
+"""... and of a past: few, or many in a cache that is longer than this. By measurement, as all of these are."""
 WARPS = 1
 LOG2_E = tl.constexpr(1.4426950408889634)
 
