@@ -74,7 +74,7 @@ def test_back_translation(both: Path, tmp_path: Path, capsys: Capture) -> None:
     assert note["search"]["beam"] == 2
     assert main([str(each) for each in back(both, text, out, "--beam", 2)]) == 0
     assert "is complete already" in capsys.readouterr().err
-    assert "begun with search" in wrong(capsys, *back(both, text, out, "--beam", 3))
+    assert "begun with beam 2, not 3" in wrong(capsys, *back(both, text, out, "--beam", 3))
 
 
 def test_sources_are_drawn_unless_a_beam_is_asked_for(both: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -134,7 +134,7 @@ def test_what_has_changed_is_refused(
     before = contents(tmp_path)
     assert "begun with beam 4, not 1" in wrong(capsys, *command(model, source, out, "--beam", 1))
     assert "begun with json False, not True" in wrong(capsys, *command(model, source, out, "--json"))
-    assert "begun with prefix '', not 'Der'" in wrong(capsys, *command(model, source, out, "--prefix", "Der"))
+    assert "begun with prefix unset, not Der" in wrong(capsys, *command(model, source, out, "--prefix", "Der"))
     assert "without .gz" in wrong(capsys, *command(model, source, tmp_path / "out.gz"))
     assert "begun in 1 part, not 2" in wrong(capsys, *command(model, source, out, "--shard", "1/2"))
     other = tmp_path / "other"

@@ -346,7 +346,7 @@ def test_impossible_tokens_are_never_said(beam: int) -> None:
 
 def test_what_cannot_be_searched_is_refused() -> None:
     model = TableModel()
-    for wrong in ({"beam": 0}, {"nbest": 2}, {"nbest": 0}, {"no_repeat": -1}, {"forbidden": (EOS,)}):
+    for wrong in ({"beam": 0}, {"beam": 10**9}, {"nbest": 2}, {"nbest": 0}, {"no_repeat": -1}, {"forbidden": (EOS,)}):
         with pytest.raises(ConfigError):
             SearchOptions(SOS, EOS, **wrong)
     for length, prefixes in ((0, None), (2, [[2, 2, 2]]), (4, [[EOS]]), (4, [[99]]), (4, [[2], [2]])):

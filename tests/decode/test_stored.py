@@ -94,8 +94,9 @@ assert found.alignment
 
     def test_threads_as_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(native_model.sys, "modules", {})
-        monkeypatch.setenv("OMP_NUM_THREADS", "5")
-        assert native_model.default_threads() == 5
+        for told in ("5", "5,2"):
+            monkeypatch.setenv("OMP_NUM_THREADS", told)
+            assert native_model.default_threads() == 5
 
 
 def test_what_has_to_be_built_is_not_opened(folder: Path, tmp_path: Path) -> None:

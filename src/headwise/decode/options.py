@@ -10,6 +10,9 @@ from headwise.errors import ConfigError
 
 Prefixes = Sequence[Sequence[int]]
 
+WIDEST = 1024
+"""Hypotheses of a beam: far more than have ever been of use, and few enough for every engine's counters and memory."""
+
 
 @dataclass(frozen=True)
 class SearchOptions:
@@ -40,8 +43,8 @@ class SearchOptions:
         return self.nbest if self.exact else max(self.beam, self.nbest)
 
     def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise ConfigError(f"beam must be at least 1, not {self.beam}")
+        if not 1 <= self.beam <= WIDEST:
+            raise ConfigError(f"beam must be between 1 and {WIDEST:,}, not {self.beam:,}")
         if not 1 <= self.nbest <= self.beam:
             raise ConfigError(f"nbest must be between 1 and the beam ({self.beam}), not {self.nbest}")
         if self.min_length < 0 or self.no_repeat < 0:

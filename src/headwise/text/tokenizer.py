@@ -130,7 +130,16 @@ class Tokenizer(ABC):
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """What each id stands for, to look at; a piece that begins a word begins with ▁."""
-        return [self._names.get(i) or self._piece(i) for i in map(int, ids)]
+        shown = self._shown
+        return [shown[i] if i in shown else self._show(i) for i in map(int, ids)]
+
+    @cached_property
+    def _shown(self) -> dict[int, str]:
+        """The pieces that were asked for: every translation is made of a few thousand, again and again."""
+        return {}
+
+    def _show(self, i: int) -> str:
+        return self._shown.setdefault(i, self._names.get(i) or self._piece(i))
 
     def alone(self, i: int) -> str:
         """What an id adds to a text, without spaces around it; a special, or half a character, as `pieces` has it."""

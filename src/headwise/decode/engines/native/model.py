@@ -124,7 +124,7 @@ def default_threads() -> int:
     """As many as PyTorch would use: as it was told, or as there are cores."""
     if "torch" in sys.modules:
         return int(sys.modules["torch"].get_num_threads())
-    told = os.environ.get("OMP_NUM_THREADS", "")
+    told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # a number for each level of nesting
     if told.isdecimal() and int(told):
         return int(told)
     usable = os.sched_getaffinity(0)
