@@ -114,6 +114,26 @@ def test_a_newer_format_is_told_from_damage(tmp_path: Path, monkeypatch: pytest.
     check_format(path, {"format": 1})
 
 
+def test_what_a_kill_leaves_of_tensors_is_known_as_unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """safetensors writes under names of its own."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed(content: dict[str, torch.Tensor], path: Path, metadata: dict[str, str]) -> None:
+        (path.parent / ".tmpA1b2C3").touch()
+        raise Killed
+
+    monkeypatch.setattr("safetensors.torch.save_file", killed)
+    monkeypatch.setattr("shutil.rmtree", lambda *given, **how: None)  # a killed process removes nothing
+    with pytest.raises(Killed):
+        save_tensors(tmp_path / "a.safetensors", {"a": torch.ones(2)})
+    assert len(list(tmp_path.rglob("*"))) == 2, "a folder, and the library's file in it"
+    monkeypatch.undo()
+    remove_unfinished(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_text_and_json_come_back(tmp_path: Path) -> None:
     path = tmp_path / "some.json"
     value = {"text": "Größe 窓 שלום", "list": [1, 2.5, None, True], "third": 1 / 3}

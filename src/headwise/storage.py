@@ -79,11 +79,17 @@ def write_safetensors(path: Path, content: dict[str, Tensor], header: dict[str, 
     from safetensors.torch import save_file
 
     with replacing(path) as temporary:
+        # safetensors writes under a name of its own first, which a kill would leave there: so in a folder that tells.
+        aside = temporary.with_name(temporary.name.removesuffix(".writing") + ".tensors.writing")
         try:
-            save_file(content, temporary, metadata=header)
+            aside.mkdir(exist_ok=True)
+            save_file(content, aside / path.name, metadata=header)
+            (aside / path.name).replace(temporary)
         except SafetensorError as error:  # safetensors hides the OSError in its message
             numbers = [number for number in FULL if f"(os error {number})" in str(error)]
             raise OSError(numbers[0] if numbers else errno.EIO, str(error)) from None
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
         temporary.chmod(0o644)  # safetensors lets only the owner read, but a model is there to be passed on
         sync(temporary)
 
