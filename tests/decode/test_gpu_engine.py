@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headwise.config import ModelConfig
-from headwise.decode.engines import gpu, stepping
+from headwise.decode.engines import Holder, gpu, stepping
 from headwise.decode.engines.gpu import GpuSearch, can_search, fits
 from headwise.decode.engines.stepping import GpuEngine
 from headwise.decode.options import SamplingOptions
@@ -86,6 +86,15 @@ def test_recordings_are_kept_as_long_as_there_is_room_for_their_caches() -> None
     search.release()
     assert not search._runs
     assert run(one, 3) == first
+
+
+def test_an_engine_gives_its_memory_back() -> None:
+    engine = GpuEngine(random_model(small()).to(DEVICE), DEVICE)
+    assert isinstance(engine, Holder)
+    engine.search([[3, 4, 2]], [4], SearchOptions(1, 2, 1), [[]])
+    assert engine._recorded._runs
+    engine.release()
+    assert not engine._recorded._runs
 
 
 def test_what_a_recording_reads_stays_where_it_is() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwise.decode.alignment import Alignment, align
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
-from headwise.decode.engines import AUTO, Aligner, Engine, Say, make_engine
+from headwise.decode.engines import AUTO, Aligner, Engine, Holder, Say, make_engine
 from headwise.decode.hypothesis import Hypothesis, length_penalty
 from headwise.decode.options import SamplingOptions, SearchOptions, check_limits
 from headwise.decode.serving import Served, serve
@@ -164,9 +164,8 @@ class Translator:
 
     def release(self) -> None:
         """Give back the memory that the engine keeps for the next search; that one takes it again."""
-        release = getattr(self._engine, "release", None)
-        if release is not None:
-            release()
+        if isinstance(self._engine, Holder):
+            self._engine.release()
 
     def weights_digest(self) -> str:
         """Names the weights, wherever they came from."""

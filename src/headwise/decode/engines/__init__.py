@@ -66,6 +66,15 @@ class Aligner(Protocol):
         ...
 
 
+@runtime_checkable
+class Holder(Protocol):
+    """An engine that keeps memory from one search for the next."""
+
+    def release(self) -> None:
+        """Give it back."""
+        ...
+
+
 def native_runs(config: ModelConfig) -> bool:
     """Whether the native engine knows all parts of such a model, and can run here."""
     from headwise.decode.engines.native.description import fits
