@@ -327,6 +327,8 @@ def test_settings_within_settings_are_named_one_by_one() -> None:
     now = {"beam": 4, "search": {"sampling": {"top_p": 0.8, "seed": 1}, "prefix": "So"}}
     with pytest.raises(ConfigError, match=r"begun with beam 1, not 4, top p 0\.9, not 0\.8, prefix unset, not So"):
         partial.refuse_changes(Path("out.partial.json"), before, now)
+    with pytest.raises(ConfigError, match=r"begun with sampling unset, not \(top p 0\.9, seed 1\): give"):
+        partial.refuse_changes(Path("out.partial.json"), {"sampling": None}, {"sampling": {"top_p": 0.9, "seed": 1}})
 
 
 def test_smaller_batches_may_go_on(tmp_path: Path) -> None:

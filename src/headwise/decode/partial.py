@@ -257,6 +257,8 @@ def _changes(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
 
 
 def _said(value: Any) -> str:
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{key.replace('_', ' ')} {each}" for key, each in value.items()) + ")"
     return "unset" if value is None or value == "" else str(value)
 
 
