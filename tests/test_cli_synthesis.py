@@ -167,7 +167,7 @@ def test_a_kill_between_the_pairs_and_what_is_said_of_them(
     ok(capsys, *back(both, text, whole))
     for dies in ("headwise.decode.back_translation.write_json", "headwise.decode.partial._remove_of"):
         with monkeypatch.context() as patch:
-            patch.setattr(dies, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            patch.setattr(dies, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
             assert main([str(each) for each in back(both, text, out)]) == 130
         assert out.exists()
         assert list(tmp_path.glob("out.tsv.partial*"))

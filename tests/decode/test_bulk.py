@@ -312,6 +312,34 @@ def test_shares_begun_at_the_same_moment_with_other_settings_are_not_merged(tmp_
     assert not out.exists()
 
 
+def test_a_part_that_is_done_writes_nothing_when_it_starts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may be making the file of all parts meanwhile, and remove what they find."""
+    out, one = tmp_path / "out.tsv", Share(0, 2)
+    assert work(out, share=one)
+
+    def refuse(*given: object) -> None:
+        raise AssertionError("written")
+
+    monkeypatch.setattr(partial, "save_state", refuse)
+    assert work(out, share=one, lines=iter(()))
+
+
+def test_what_killed_processes_were_writing_is_removed_when_nobody_writes_any_more(tmp_path: Path) -> None:
+    out = tmp_path / "out.tsv"
+    written = [tmp_path / f".{name}.7.writing" for name in ("out.tsv.partial-1-of-2.json", "out.tsv.made.json")]
+    for share in Share(0, 2).all():
+        assert work(out, share=share)
+    for path in written:
+        path.touch()
+    assert partial.finish(out, share=Share(0, 2))
+    assert not any(path.exists() for path in written)
+    written[0].touch()
+    assert not partial.is_made(out, {**MADE, "beam": 2})
+    assert written[0].exists(), "by one who has just begun"
+
+
 # --- what is refused -----------------------------------------------------------------------------------
 
 

@@ -74,6 +74,8 @@ def translate_lines(
     with open_partial(out, share, made, plan or default_plan(translator.on_gpu)) as partial:
         before, saved = partial.done, time.monotonic()
         progress(before)
+        if before.complete:  # nothing is to be written any more: others may be making the file of it
+            return True
         for group in groups(lines, partial.plan, _width(options), before):
             if group.number < before.groups or group.number % share.count != share.number:
                 continue

@@ -290,7 +290,7 @@ def finish(out: Path, make: Make | None = None, share: Share = WHOLE) -> bool:
         (make or (lambda rows: write_rows(out, rows)))(rows_in_order(out, share))
         # From here on it is finished, whatever of this is left after a kill.
         write_table(made_path(out), {"made": made, "content": _digest(out)})
-        _remove_of(out, made)
+        _remove_of(out, made, finished=True)
         lock.unlink(missing_ok=True)  # one that starts now may have done it
         if make is not None and share.count == 1:
             made_path(out).unlink(missing_ok=True)
@@ -325,23 +325,25 @@ def is_made(out: Path, made: dict[str, Any], *, guarded: bool = False) -> bool:
     if guarded and table and out.is_file() and not untouched:
         raise ConfigError(f"{out} was changed since it was translated: choose another --output, or move it away")
     same = alike and untouched
-    _remove_of(out, before)
+    _remove_of(out, before, finished=same)
     (_merging(out) if same else path).unlink(missing_ok=True)
     return same
 
 
-def _remove_of(out: Path, made: Any) -> None:
+def _remove_of(out: Path, made: Any, *, finished: bool) -> None:
     """Remove the partial results of a finished work, each state last: nothing else says whose the other file is.
 
-    One that is not complete is of a work that others have just begun anew, in the same way.
+    One that is not complete is of a work that others have just begun anew, in the same way; if it is `finished`, there
+    are none of these, and nobody writes here any more.
     """
     for path, _ in _states(out):
         begun = _read_if_there(path)
         if begun is not None and begun.made == made and begun.done.complete:
             path.with_suffix("").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
-    for path in out.parent.iterdir():  # what killed processes were writing
-        if path.name.startswith(f".{out.name}.partial") and path.name.endswith(".writing"):
+    written = f".{out.name}.partial", f".{made_path(out).name}."
+    for path in out.parent.iterdir() if finished else ():  # what killed processes were writing
+        if path.name.startswith(written) and path.name.endswith(".writing"):
             path.unlink(missing_ok=True)
 
 
