@@ -111,19 +111,19 @@ class _Run:
         self._packed: dict[int, Tensor] = {}
 
     def enter(self, slots: list[int], sources: Sequence[Sequence[int]], limits: list[int], prefixes: Prefixes) -> None:
-        ends = np.cumsum(np.fromiter(map(len, sources), np.int64, len(sources)))
+        lengths = _lengths(sources)
+        ends = np.cumsum(lengths)
         first = 0
         while first < len(sources):
             before = ends[first - 1] if first else 0
             last = max(first + 1, int(np.searchsorted(ends, before + ENCODED, "right")))
-            self._encode(slots[first:last], sources[first:last])
+            self._encode(slots[first:last], sources[first:last], lengths[first:last])
             first = last
         self.search.enter(slots, limits, prefixes)
 
-    def _encode(self, slots: list[int], sources: Sequence[Sequence[int]]) -> None:
+    def _encode(self, slots: list[int], sources: Sequence[Sequence[int]], lengths: NDArray[np.int64]) -> None:
         """Have the memory of these sources made, in rows as long as one of a few sizes."""
         width, device, count = self.caches.source, self.model.device, len(sources)
-        lengths = np.fromiter(map(len, sources), np.int64, count)
         total = int(lengths.sum())
         room, no_slot = max(SMALLEST, 1 << (total - 1).bit_length()), self.search.slots
         packed = np.zeros(sum(self._sections(room)), np.int64)
@@ -310,14 +310,18 @@ class GpuSearch:
 
 def _alike(sources: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
     """Sources whose lengths round up to the same power of 2 times `ROUND`, and to what; longest first."""
-    lengths = np.fromiter(map(len, sources), np.int64, len(sources))
-    order = np.argsort(-lengths, kind="stable")
-    first = 0
+    falling = -_lengths(sources)
+    order = np.argsort(falling, kind="stable")
+    falling, first = falling[order], 0
     while first < len(order):
-        size = _rounded(int(lengths[order[first]]))
-        last = int(np.searchsorted(-lengths[order], -(size // 2))) if size > ROUND else len(order)
+        size = _rounded(-int(falling[first]))
+        last = int(np.searchsorted(falling, -(size // 2))) if size > ROUND else len(order)
         yield size, order[first:last].tolist()
         first = last
+
+
+def _lengths(sources: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    return np.fromiter(map(len, sources), np.int64, len(sources))
 
 
 def _free_memory(device: torch.device) -> int:
