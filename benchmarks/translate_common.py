@@ -12,7 +12,7 @@ import torch
 from headwise.config import TextConfig
 from headwise.decode.batching import padded
 from headwise.decode.engines import make_engine
-from headwise.decode.search import SearchOptions
+from headwise.decode.options import SearchOptions, SearchRequest
 from headwise.models.build import build
 from headwise.models.convert.published import export_published
 from headwise.models.folder import load
@@ -64,7 +64,7 @@ def ours(loaded: LoadedModel, name: str, device: torch.device, *, exactly: bool 
             start, tokenizer.eos, beam, length_penalty=1.0, exact=False, forbidden=tuple(tokenizer.specials),
             min_length=length if exactly else 0,
         )  # fmt: skip
-        found = engine.search(sources, [length] * len(sources), options, [[]] * len(sources))
+        found = engine.search(SearchRequest(sources, [length] * len(sources), options, [[]] * len(sources)))
         return sum(len(each[0].tokens) for each in found)
 
     return run

@@ -10,8 +10,8 @@ from headwise.config import ModelConfig
 from headwise.decode.engines import Holder, gpu, stepping
 from headwise.decode.engines.gpu import GpuSearch, can_search, fits
 from headwise.decode.engines.stepping import GpuEngine
-from headwise.decode.options import SamplingOptions
-from headwise.decode.search import SearchOptions, beam_search
+from headwise.decode.options import SamplingOptions, SearchOptions, SearchRequest
+from headwise.decode.search import beam_search
 from headwise.decode.stepper import DecoderStepper
 from headwise.errors import ConfigError, HeadwiseError
 from tests.shapes import PAD, VARIANTS, random_model, sentences, small
@@ -32,7 +32,7 @@ def agree(config: ModelConfig, count: int, options: SearchOptions, prefixes: lis
     sources = ragged(count, longest)
     limits = [1 + 3 * i % 8 + len(prefixes[i]) for i in range(count)]
     plain = DecoderStepper(model)
-    found = GpuSearch(model, torch.float32)(sources, limits, options, prefixes)
+    found = GpuSearch(model, torch.float32)(SearchRequest(sources, limits, options, prefixes))
     with torch.inference_mode():
         for i, source in enumerate(sources):
             state = plain.start(torch.tensor([source], device=DEVICE))
@@ -72,7 +72,8 @@ def test_recordings_are_kept_as_long_as_there_is_room_for_their_caches() -> None
     sources = ragged(9, 6)
 
     def run(options: SearchOptions, count: int) -> list[list[int]]:
-        return [each[0].tokens for each in search(sources[:count], [5] * count, options, [[]] * count)]
+        request = SearchRequest(sources[:count], [5] * count, options, [[]] * count)
+        return [each[0].tokens for each in search(request)]
 
     first = run(one, 3)
     kept = list(search._runs.values())
@@ -91,7 +92,7 @@ def test_recordings_are_kept_as_long_as_there_is_room_for_their_caches() -> None
 def test_an_engine_gives_its_memory_back() -> None:
     engine = GpuEngine(random_model(small()).to(DEVICE), DEVICE)
     assert isinstance(engine, Holder)
-    engine.search([[3, 4, 2]], [4], SearchOptions(1, 2, 1), [[]])
+    engine.search(SearchRequest([[3, 4, 2]], [4], SearchOptions(1, 2, 1), [[]]))
     assert engine._recorded._runs
     engine.release()
     assert not engine._recorded._runs
@@ -102,10 +103,10 @@ def test_what_a_recording_reads_stays_where_it_is() -> None:
     search = GpuSearch(random_model(small(key_value_heads=2, positions="sinusoidal")).to(DEVICE), torch.float32)
     assert search.model._encoder is None
     options = SearchOptions(1, 2, 1)
-    search([[3, 4, 2]], [4], options, [[]])
+    search(SearchRequest([[3, 4, 2]], [4], options, [[]]))
     table = search.model.kept_table()
     assert table is not None
-    search([[3] * 40 + [2]], [4], options, [[]])
+    search(SearchRequest([[3] * 40 + [2]], [4], options, [[]]))
     assert search.model.kept_table() is not table, "so whoever needs it has to hold it"
     held = next(iter(search._runs.values()))._read
     assert DEVICE.type != "cuda" or any(each is table for each in held)
@@ -114,10 +115,10 @@ def test_what_a_recording_reads_stays_where_it_is() -> None:
 def test_after_an_error_the_same_slots_serve_the_next_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "SLOTS", 4)
     search = GpuSearch(random_model(small()).to(DEVICE), torch.float32)
-    options, sources = SearchOptions(1, 2, 2, 2, forbidden=(0, 1)), ragged(11, 6)
+    request = SearchRequest(ragged(11, 6), [7] * 11, SearchOptions(1, 2, 2, 2, forbidden=(0, 1)), [[]] * 11)
 
     def run() -> list[list[list[int]]]:
-        return [[one.tokens for one in each] for each in search(sources, [7] * 11, options, [[]] * 11)]
+        return [[one.tokens for one in each] for each in search(request)]
 
     wanted = run()
     [kept] = search._runs.values()
@@ -142,7 +143,7 @@ def test_limits_and_prefixes_that_cannot_be_are_refused() -> None:
     search = GpuSearch(random_model(small()).to(DEVICE), torch.float32)
     for limit, prefix in ((2, [3, 4, 5]), (0, []), (4, [2])):
         with pytest.raises(ConfigError):
-            search([[3, 4, 2]], [limit], SearchOptions(1, 2, 1), [prefix])
+            search(SearchRequest([[3, 4, 2]], [limit], SearchOptions(1, 2, 1), [prefix]))
 
 
 def test_more_sentences_than_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +164,7 @@ def test_a_model_that_gives_no_numbers_is_refused(beam: int) -> None:
     model = random_model(small()).to(DEVICE)
     torch.nn.init.constant_(model.output_projection.weight, torch.nan)
     with pytest.raises(HeadwiseError, match="no possible next token"):
-        GpuSearch(model, torch.float32)([[4, 2]], [3], SearchOptions(1, 2, beam, exact=False), [[]])
+        GpuSearch(model, torch.float32)(SearchRequest([[4, 2]], [3], SearchOptions(1, 2, beam, exact=False), [[]]))
 
 
 @pytest.mark.parametrize("drawn", [True, False])
@@ -174,15 +175,15 @@ def test_what_the_model_does_itself_is_done_in_parts(drawn: bool, monkeypatch: p
     sizes: list[int] = []
     start = engine.stepper.start
     monkeypatch.setattr(engine.stepper, "start", lambda source: (sizes.append(source.numel()), start(source))[1])
-    asked = ragged(30, 6), [5] * 30
     options = SearchOptions(1, 2, no_repeat=2, forbidden=(0, 1))
+    request = SearchRequest(ragged(30, 6), [5] * 30, options, [[]] * 30)
     if drawn:
         generator = torch.Generator(DEVICE).manual_seed(0)
-        found = engine.draw(*asked, options, [[]] * 30, SamplingOptions(samples=2), generator)
+        found = engine.draw(request, SamplingOptions(samples=2), generator)
     else:
-        found = engine.search(*asked, options, [[]] * 30)
-        for source, each in zip(asked[0], found, strict=True):
-            [alone] = engine.search([source], [5], options, [[]])
+        found = engine.search(request)
+        for i, each in enumerate(found):
+            [alone] = engine.search(request.select([i]))
             assert [one.tokens for one in each] == [one.tokens for one in alone]
     assert [len(each) for each in found] == [2 if drawn else 1] * 30
     assert max(sizes) <= 40 // (2 if drawn else 1)
@@ -193,7 +194,8 @@ def test_several_threads_may_search_at_once() -> None:
     options = SearchOptions(1, 2, 3, 2, 1.0, forbidden=(0, 1), exact=False)
 
     def found(sources: list[list[int]]) -> list[list[list[int]]]:
-        return [[one.tokens for one in each] for each in search(sources, [8] * 9, options, [[]] * 9)]
+        request = SearchRequest(sources, [8] * 9, options, [[]] * 9)
+        return [[one.tokens for one in each] for each in search(request)]
 
     work = [ragged(9, longest) for longest in (4, 5, 6, 7)]
     wanted = [found(sources) for sources in work]

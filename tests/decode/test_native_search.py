@@ -16,7 +16,7 @@ from headwise.decode.engines.native.engine import NativeEngine
 from headwise.decode.engines.native.library import supported, why_not
 from headwise.decode.engines.native.model import NativeModel
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import Prefixes, SamplingOptions, SearchOptions
+from headwise.decode.options import Prefixes, SamplingOptions, SearchOptions, SearchRequest
 from headwise.decode.search import beam_search
 from headwise.errors import ConfigError, HeadwiseError
 from headwise.nn.int8 import to_int8
@@ -86,7 +86,7 @@ def test_the_same_hypotheses_and_scores(seed: int) -> None:
             [token for token in draw.sample(range(3, VOCABULARY), draw.choice([0, 0, 1, 4])) if token not in ends]
             for _ in sources
         ]
-        found = native.search(sources, limits, options, prefixes)
+        found = native.search(SearchRequest(sources, limits, options, prefixes))
         for i, hypotheses in enumerate(found):
             wanted = alone(native, sources[i], limits[i], options, prefixes[i])
             assert plain(hypotheses) == plain(wanted), (options, limits[i], prefixes[i])
@@ -94,14 +94,14 @@ def test_the_same_hypotheses_and_scores(seed: int) -> None:
 
 def test_the_models_are_not_all_alike() -> None:
     """Else the test above would hold little: some searches end at once, some after a while, some at the limit."""
-    sources, limits, prefixes = [[5, 6, 7], [9, 8]], [40, 40], [[], []]
     options = SearchOptions(SOS, EOS, beam=4, nbest=4, length_penalty=1.0, exact=False)
+    request = SearchRequest([[5, 6, 7], [9, 8]], [40, 40], options, [[], []])
     models = [native_model(speaking(seed), 1) for seed in range(16)]
-    found = [one for native in models for each in native.search(sources, limits, options, prefixes) for one in each]
+    found = [one for native in models for each in native.search(request) for one in each]
     assert 0.2 < sum(one.finished for one in found) / len(found) < 0.8
     assert len({len(one.tokens) for one in found}) > 10
-    exactly = replace(options, exact=True)
-    others = [one for native in models for each in native.search(sources, limits, exactly, prefixes) for one in each]
+    exactly = request._replace(options=replace(options, exact=True))
+    others = [one for native in models for each in native.search(exactly) for one in each]
     assert plain(others) != plain(found)
 
 
@@ -109,7 +109,7 @@ def test_positions_are_made_as_they_are_needed() -> None:
     """Longer than the first table of positions, twice over."""
     native = native_model(speaking(1), 1)
     options = SearchOptions(SOS, EOS, beam=2, min_length=150)
-    [found] = native.search([[5, 6, 7]], [160], options, [[]])
+    [found] = native.search(SearchRequest([[5, 6, 7]], [160], options, [[]]))
     assert len(found[0].tokens) >= 150
     assert plain(found) == plain(alone(native, [5, 6, 7], 160, options, []))
 
@@ -117,28 +117,30 @@ def test_positions_are_made_as_they_are_needed() -> None:
 def test_learned_positions_end() -> None:
     native = native_model(speaking(1, positions="learned", max_positions=6), 1)
     options = SearchOptions(SOS, EOS, min_length=9)
-    assert len(native.search([[5, 6]], [6], options, [[]])[0][0].tokens) == 6
+    assert len(native.search(SearchRequest([[5, 6]], [6], options, [[]]))[0][0].tokens) == 6
     with pytest.raises(ValueError, match="only 6 were learned"):
-        native.search([[5, 6]], [7], options, [[]])
+        native.search(SearchRequest([[5, 6]], [7], options, [[]]))
 
 
 def test_nothing_to_do_and_empty_sources() -> None:
     native = native_model(speaking(1), 1)
     options = SearchOptions(SOS, EOS, beam=3)
-    assert native.search([], [], options, []) == []
-    assert native.search([[]], [5], options, [[]])[0][0].tokens == alone(native, [PAD], 5, options, [])[0].tokens
+    assert native.search(SearchRequest([], [], options, [])) == []
+    [found] = native.search(SearchRequest([[]], [5], options, [[]]))
+    assert found[0].tokens == alone(native, [PAD], 5, options, [])[0].tokens
 
 
 def test_a_model_that_leaves_no_way_on_is_loud() -> None:
     everything = tuple(token for token in range(VOCABULARY) if token != EOS)
     for beam in (1, 3):
         native = native_model(speaking(1), 1)
+        options = SearchOptions(SOS, EOS, beam, forbidden=everything, min_length=2)
         with pytest.raises(HeadwiseError, match="no possible next token"):
-            native.search([[5, 6]], [7], SearchOptions(SOS, EOS, beam, forbidden=everything, min_length=2), [[]])
+            native.search(SearchRequest([[5, 6]], [7], options, [[]]))
         broken = speaking(1)
         broken.source_embedding.weight.data[9] = math.nan
         with pytest.raises(HeadwiseError, match="no possible next token"):
-            native_model(broken, 1).search([[5, 9]], [7], SearchOptions(SOS, EOS, beam), [[]])
+            native_model(broken, 1).search(SearchRequest([[5, 9]], [7], SearchOptions(SOS, EOS, beam), [[]]))
 
 
 @pytest.mark.parametrize(
@@ -155,22 +157,22 @@ def test_a_model_that_leaves_no_way_on_is_loud() -> None:
 def test_what_is_wrong_is_said(limits: list[int], prefixes: Prefixes, error: type[Exception], message: str) -> None:
     native = native_model(speaking(1), 1)
     with pytest.raises(error, match=message):
-        native.search([[5, 6]], limits, SearchOptions(SOS, EOS), prefixes)
+        native.search(SearchRequest([[5, 6]], limits, SearchOptions(SOS, EOS), prefixes))
     with pytest.raises(IndexError, match="vocabulary"):
-        native.search([[5, VOCABULARY]], [4], SearchOptions(SOS, EOS), [[]])
+        native.search(SearchRequest([[5, VOCABULARY]], [4], SearchOptions(SOS, EOS), [[]]))
     with pytest.raises(IndexError, match="vocabulary"):
-        native.search([[5]], [4], SearchOptions(VOCABULARY, EOS), [[]])
+        native.search(SearchRequest([[5]], [4], SearchOptions(VOCABULARY, EOS), [[]]))
 
 
 def test_what_it_does_not_know_is_searched_in_pytorch() -> None:
     native = native_model(speaking(2), 1)
     engine = NativeEngine(native)
     options = SearchOptions(SOS, EOS, beam=3, no_repeat=1, min_length=12)
-    [found] = engine.search([[5, 6, 7]], [20], options, [[]])
+    [found] = engine.search(SearchRequest([[5, 6, 7]], [20], options, [[]]))
     assert len(set(found[0].tokens)) == len(found[0].tokens)
     assert plain(found) == plain(alone(native, [5, 6, 7], 20, options, []))
     one, other = (
-        engine.draw([[5, 6]], [9], SearchOptions(SOS, EOS), [[]], SamplingOptions(samples=3), generator)
+        engine.draw(SearchRequest([[5, 6]], [9], SearchOptions(SOS, EOS), [[]]), SamplingOptions(samples=3), generator)
         for generator in (torch.Generator().manual_seed(4) for _ in range(2))
     )
     assert [plain(each) for each in one] == [plain(each) for each in other]
@@ -225,7 +227,7 @@ def test_a_long_search_can_be_interrupted() -> None:
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(TimeoutError):
-            native.search([[5, 6, 7]], [limit], options, [[]])
+            native.search(SearchRequest([[5, 6, 7]], [limit], options, [[]]))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

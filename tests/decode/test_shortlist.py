@@ -21,8 +21,8 @@ from headwise.decode.engines.native.library import supported
 from headwise.decode.engines.stepping import Stepping
 from headwise.decode.hypothesis import Hypothesis
 from headwise.decode.learn_shortlist import ask, learn_shortlist
-from headwise.decode.sampling import SamplingOptions
-from headwise.decode.search import SearchOptions, beam_search
+from headwise.decode.options import SamplingOptions, SearchOptions, SearchRequest
+from headwise.decode.search import beam_search
 from headwise.decode.shortlist import Allowed, Shortlist, Shortlists, read_shortlists, search_restricted
 from headwise.decode.stepper import DecoderStepper
 from headwise.decode.translator import TranslateOptions, Translator
@@ -319,8 +319,8 @@ def close(found: list[list[Hypothesis]], wanted: list[list[Hypothesis]], toleran
 @pytest.mark.parametrize("options", OPTIONS)
 def test_with_all_tokens_it_is_the_search_of_the_whole_vocabulary(kind: str, options: str) -> None:
     whole = Allowed(np.arange(0, VOCABULARY, 3), np.setdiff1d(np.arange(VOCABULARY), np.arange(0, VOCABULARY, 3)))
-    asked = (sentences(), [15] * 7, OPTIONS[options], [[]] * 7)
-    close(engine(kind).search_within(*asked, [whole] * 7), engine(kind).search(*asked), 1e-4)
+    request = SearchRequest(sentences(), [15] * 7, OPTIONS[options], [[]] * 7)
+    close(engine(kind).search_within(request, [whole] * 7), engine(kind).search(request), 1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -332,11 +332,10 @@ def test_a_search_is_that_of_a_model_without_the_other_tokens(
     monkeypatch.setattr(shortlist, "SURE", sure)
     allowed = lists()
     prefixes = [[4, 5], [], [6], [], [], [], [int(allowed[6].own[40])]]
-    found = engine(kind).search_within(sentences(), [12] * 7, OPTIONS[options], prefixes, allowed)
+    request = SearchRequest(sentences(), [12] * 7, OPTIONS[options], prefixes)
+    found = engine(kind).search_within(request, allowed)
     oracle = Masked(whole_stepper(kind), allowed)
-    wanted = Stepping("oracle", oracle, PAD, torch.device("cpu")).search(
-        sentences(), [12] * 7, OPTIONS[options], prefixes
-    )
+    wanted = Stepping("oracle", oracle, PAD, torch.device("cpu")).search(request)
     close(found, wanted, 1e-4)
     strangers = [
         set(one.tokens) - set(own.tokens.tolist()) for some, own in zip(found, allowed, strict=True) for one in some
@@ -347,10 +346,11 @@ def test_a_search_is_that_of_a_model_without_the_other_tokens(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_a_sentence_comes_out_the_same_whatever_is_in_its_batch(kind: str, options: str) -> None:
-    allowed, limits = lists(), [5, 18, 9, 12, 15, 10, 3]
-    together = engine(kind).search_within(sentences(), limits, OPTIONS[options], [[]] * 7, allowed)
-    for number, source in enumerate(sentences()):
-        alone = engine(kind).search_within([source], [limits[number]], OPTIONS[options], [[]], [allowed[number]])
+    request = SearchRequest(sentences(), [5, 18, 9, 12, 15, 10, 3], OPTIONS[options], [[]] * 7)
+    allowed = lists()
+    together = engine(kind).search_within(request, allowed)
+    for number in range(7):
+        alone = engine(kind).search_within(request.select([number]), [allowed[number]])
         close(alone, [together[number]], 0.0 if kind == "native" else 1e-4)
 
 
@@ -361,8 +361,9 @@ def test_threads_and_many_rows_change_nothing() -> None:
 
     engine("native")
     count = 45
-    asked = (sentences(count), [8] * count, OPTIONS["beam"], [[]] * count, lists(count))
-    one, three = (NativeEngine(native_model(model("native"), threads)).search_within(*asked) for threads in (1, 3))
+    request = SearchRequest(sentences(count), [8] * count, OPTIONS["beam"], [[]] * count)
+    engines = (NativeEngine(native_model(model("native"), threads)) for threads in (1, 3))
+    one, three = (each.search_within(request, lists(count)) for each in engines)
     close(one, three, 0.0)
 
 
@@ -372,9 +373,9 @@ def test_where_nothing_is_sure_it_is_the_search_of_the_whole_vocabulary(
     kind: str, options: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shortlist, "SURE", 1.1)
-    asked = (sentences(), [15] * 7, OPTIONS[options], [[]] * 7)
-    found = engine(kind).search_within(*asked, lists())
-    close(found, engine(kind).search(*asked), 0.0 if kind == "native" else 1e-4)
+    request = SearchRequest(sentences(), [15] * 7, OPTIONS[options], [[]] * 7)
+    found = engine(kind).search_within(request, lists())
+    close(found, engine(kind).search(request), 0.0 if kind == "native" else 1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -382,24 +383,24 @@ def test_those_without_a_list_have_all_tokens_and_keep_their_places(kind: str) -
     allowed: list[Allowed | None] = [*lists()]
     for number in (0, 3, 6):
         allowed[number] = None
-    asked = (sentences(), [10, 11, 12, 13, 14, 15, 16], OPTIONS["beam"], [[]] * 7)
-    found = search_restricted(engine(kind), *asked, allowed)
-    within = engine(kind).search_within(*asked, lists())
-    whole = engine(kind).search(*asked)
+    request = SearchRequest(sentences(), [10, 11, 12, 13, 14, 15, 16], OPTIONS["beam"], [[]] * 7)
+    found = search_restricted(engine(kind), request, allowed)
+    within = engine(kind).search_within(request, lists())
+    whole = engine(kind).search(request)
     wanted = [whole[n] if allowed[n] is None else within[n] for n in range(7)]
     close(found, wanted, 0.0 if kind == "native" else 1e-4)
-    close(search_restricted(engine(kind), *asked, [None] * 7), whole, 0.0)
+    close(search_restricted(engine(kind), request, [None] * 7), whole, 0.0)
 
 
 @pytest.mark.skipif("native" not in KINDS, reason="no native engine here")
 def test_what_is_no_list_of_tokens_is_refused() -> None:
-    asked = (sentences(1), [5], OPTIONS["greedy"], [[]])
+    request = SearchRequest(sentences(1), [5], OPTIONS["greedy"], [[]])
     with pytest.raises(IndexError, match="not in the vocabulary"):
-        engine("native").search_within(*asked, [Allowed(np.array([2]), np.array([VOCABULARY]))])
+        engine("native").search_within(request, [Allowed(np.array([2]), np.array([VOCABULARY]))])
     with pytest.raises(IndexError, match="not in the vocabulary"):
-        engine("native").search_within(*asked, [Allowed(np.array([-1]), np.array([2]))])
+        engine("native").search_within(request, [Allowed(np.array([-1]), np.array([2]))])
     with pytest.raises(ValueError, match="a list of tokens each"):
-        engine("native").search_within(*asked, lists())
+        engine("native").search_within(request, lists())
 
 
 # --- in a translator -----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from headwise.errors import ConfigError
 
@@ -98,3 +99,25 @@ def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefix
             raise ConfigError(f"a prefix of {len(prefix)} tokens does not fit into the length limit of {limit}")
         if any(end in prefix for end in options.ends) or any(token < 0 for token in prefix):
             raise ConfigError("a prefix must hold token ids other than <eos>")
+
+
+class SearchRequest(NamedTuple):
+    """What is asked of an engine: some sentences, what holds for each of them, and what for all."""
+
+    sources: Sequence[Sequence[int]]  # ids
+    limits: Sequence[int]  # tokens of each one's hypotheses, at most
+    options: SearchOptions
+    prefixes: Prefixes  # tokens that they begin with
+
+    def check(self) -> None:
+        """An error if a search cannot be held to it."""
+        check_limits(self.limits, self.options, self.prefixes)
+
+    def select(self, sentences: Sequence[int]) -> SearchRequest:
+        """The same of these sentences alone, by their numbers."""
+        return SearchRequest(
+            sources=[self.sources[i] for i in sentences],
+            limits=[self.limits[i] for i in sentences],
+            options=self.options,
+            prefixes=[self.prefixes[i] for i in sentences],
+        )

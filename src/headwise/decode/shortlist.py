@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import Prefixes, SearchOptions
+from headwise.decode.options import Prefixes, SearchRequest
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.config_file import shortlist_path
 from headwise.models.loaded import INT8
@@ -215,14 +215,7 @@ class Restricting(Protocol):
         """Whether it does."""
         ...
 
-    def search_within(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        allowed: Sequence[Allowed],
-    ) -> list[list[Hypothesis]]:
+    def search_within(self, request: SearchRequest, allowed: Sequence[Allowed]) -> list[list[Hypothesis]]:
         """As `search`, but each sentence is said with the tokens that it is allowed, whose probabilities add up to 1.
 
         A prefix has no other ones. What all are always allowed is the same list.
@@ -252,23 +245,14 @@ def choose_shortlists(
     return found
 
 
-def search_restricted(
-    engine: Any,
-    sources: Sequence[Sequence[int]],
-    limits: Sequence[int],
-    options: SearchOptions,
-    prefixes: Prefixes,
-    allowed: Sequence[Allowed | None],
-) -> list[list[Hypothesis]]:
+def search_restricted(engine: Any, request: SearchRequest, allowed: Sequence[Allowed | None]) -> list[list[Hypothesis]]:
     """A search with the tokens that each sentence is allowed; those that are allowed all go apart from the others."""
     found: dict[int, list[Hypothesis]] = {}
     for whole in (False, True):
         numbers = [number for number, one in enumerate(allowed) if (one is None) == whole]
         if not numbers:
             continue
-        asked: list[Any] = [[each[number] for number in numbers] for each in (sources, limits, prefixes)]
-        given = (asked[0], asked[1], options, asked[2])
-        listed = [allowed[number] for number in numbers]
-        made = engine.search(*given) if whole else engine.search_within(*given, listed)
+        part, listed = request.select(numbers), [allowed[number] for number in numbers]
+        made = engine.search(part) if whole else engine.search_within(part, listed)
         found.update(zip(numbers, made, strict=True))
-    return [found[number] for number in range(len(sources))]
+    return [found[number] for number in range(len(request.sources))]

@@ -17,7 +17,7 @@ from headwise.decode.alignment import Alignment, align
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
 from headwise.decode.engines import AUTO, Aligner, Engine, Holder, Say, make_engine
 from headwise.decode.hypothesis import Hypothesis, length_penalty
-from headwise.decode.options import SamplingOptions, SearchOptions, check_limits
+from headwise.decode.options import SamplingOptions, SearchOptions, SearchRequest
 from headwise.decode.serving import Served, serve
 from headwise.decode.shortlist import Shortlists, choose_shortlists, search_restricted
 from headwise.decode.split import cut, split
@@ -287,7 +287,7 @@ class Translator:
         prefixes = [frame.start] * len(sources)
         width = min(count + 1, self.tokenizer.size)
         options = SearchOptions(frame.sos, self.tokenizer.eos, width, width, forbidden=self.tokenizer.specials)
-        found = self._engine.search(framed, [len(frame.start) + 1] * len(sources), options, prefixes)
+        found = self._engine.search(SearchRequest(framed, [len(frame.start) + 1] * len(sources), options, prefixes))
         return [[one.tokens[-1] for one in each if not one.finished][:count] for each in found]
 
     def _generator(self, seed: int) -> torch.Generator:
@@ -318,17 +318,17 @@ class Translator:
             min(int(len(source) * options.max_ratio + options.max_extra + len(prefix)), self._positions - 1)
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
-        check_limits(limits, search, prefixes)
+        request = SearchRequest(sources, limits, search, prefixes)
+        request.check()
         if options.sampling is None or generator is None:
-            asked = (sources, limits, search, prefixes)
             if self.shortlist is None:
-                found = self._engine.search(*asked)
+                found = self._engine.search(request)
             else:
                 allowed = self.shortlist.allowed(sources, prefixes, frame.direction)
-                found = search_restricted(self._engine, *asked, allowed)
+                found = search_restricted(self._engine, request, allowed)
         else:
             sampling = replace(options.sampling, samples=options.nbest)
-            found = self._engine.draw(sources, limits, search, prefixes, sampling, generator)
+            found = self._engine.draw(request, sampling, generator)
         alignments = self._align(sources, found, frame.sos) if options.alignments else None
         return [
             [

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import Prefixes, SamplingOptions, SearchOptions
+from headwise.decode.options import SamplingOptions, SearchRequest
 from headwise.errors import ConfigError
 from headwise.models.loaded import INT8, Description, LoadedModel
 
@@ -38,20 +38,12 @@ class Engine(Protocol):
     batch_tokens: int
     """Of the sources, times the beam, that it likes to be given at once; 0: as many as a CPU does."""
 
-    def search(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
-    ) -> list[list[Hypothesis]]:
-        """The n-best of each source (ids), of at most `limits` tokens, beginning with `prefixes`."""
+    def search(self, request: SearchRequest) -> list[list[Hypothesis]]:
+        """The n-best of each source."""
         ...
 
     def draw(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        sampling: SamplingOptions,
-        generator: torch.Generator,
+        self, request: SearchRequest, sampling: SamplingOptions, generator: torch.Generator
     ) -> list[list[Hypothesis]]:
         """The same, drawn at random."""
         ...

@@ -3,7 +3,7 @@
 import contextlib
 import importlib.util
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 
 from headwise.decode.batching import GPU_BATCH_TOKENS
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import Prefixes, SearchOptions
+from headwise.decode.options import SearchRequest
 from headwise.decode.sampling import SamplingOptions
 from headwise.errors import ConfigError
 from headwise.models.export.pieces import vocabularies
@@ -63,19 +63,16 @@ class CTranslate2Engine:
         self._adds = added_to_source(loaded)
         self._starts_by_itself = decoder_start(loaded, self._targets) is not None
 
-    def search(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
-    ) -> list[list[Hypothesis]]:
-        found = self._search(sources, limits, options, prefixes)
-        for i, (each, limit) in enumerate(zip(found, limits, strict=True)):
-            if len(sources) > 1 and any(len(one.tokens) > limit for one in each):
+    def search(self, request: SearchRequest) -> list[list[Hypothesis]]:
+        found = self._search(request)
+        for i, (each, limit) in enumerate(zip(found, request.limits, strict=True)):
+            if len(found) > 1 and any(len(one.tokens) > limit for one in each):
                 # A batch has one limit, and what goes beyond one's own is another search's result: once more, alone.
-                found[i] = self._search([sources[i]], [limit], options, [prefixes[i]])[0]
+                found[i] = self._search(request.select([i]))[0]
         return found
 
-    def _search(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
-    ) -> list[list[Hypothesis]]:
+    def _search(self, request: SearchRequest) -> list[list[Hypothesis]]:
+        sources, limits, options, prefixes = request
         first, end = self._adds
         start = [] if self._starts_by_itself else [self._targets[options.sos]]
         given = [[*start, *(self._targets[i] for i in prefix)] for prefix in prefixes]
@@ -113,12 +110,6 @@ class CTranslate2Engine:
         )
 
     def draw(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        sampling: SamplingOptions,
-        generator: torch.Generator,
+        self, request: SearchRequest, sampling: SamplingOptions, generator: torch.Generator
     ) -> list[list[Hypothesis]]:
         raise ConfigError("the engine ctranslate2 does not draw at random: leave out --engine, or --sample")

@@ -24,7 +24,7 @@ from headwise.decode.engines import cpu
 from headwise.decode.engines.device_search import DeviceSearch, sent
 from headwise.decode.engines.gpu_model import Caches, GpuModel
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import Prefixes, SearchOptions, check_limits
+from headwise.decode.options import SearchOptions, SearchRequest
 from headwise.decode.search import no_way_on
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.int8 import Int8Linear
@@ -110,7 +110,8 @@ class _Run:
         """What recordings read and others own: it has to stay where it is as long as they do."""
         self._packed: dict[int, Tensor] = {}
 
-    def enter(self, slots: list[int], sources: Sequence[Sequence[int]], limits: list[int], prefixes: Prefixes) -> None:
+    def enter(self, slots: list[int], request: SearchRequest) -> None:
+        sources, limits, _, prefixes = request
         lengths = _lengths(sources)
         ends = np.cumsum(lengths)
         first = 0
@@ -214,16 +215,14 @@ class GpuSearch:
         self._lock = threading.Lock()
         """Slots and recordings are one search's at a time: other threads wait."""
 
-    def __call__(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
-    ) -> list[list[Hypothesis]]:
-        check_limits(limits, options, prefixes)
+    def __call__(self, request: SearchRequest) -> list[list[Hypothesis]]:
+        request.check()
         device = self.model.device
         # A recording, and Triton, take the current device for the one that is meant.
         here = torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
         with self._lock, torch.inference_mode(), here:
             try:
-                return self._found(sources, limits, options, prefixes)
+                return self._found(request)
             except torch.OutOfMemoryError:
                 self._runs.clear()  # or there would be no room for the next one either
                 raise
@@ -235,14 +234,12 @@ class GpuSearch:
             if self.model.device.type == "cuda":
                 torch.cuda.empty_cache()
 
-    def _found(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
-    ) -> list[list[Hypothesis]]:
-        found: list[list[Hypothesis]] = [[] for _ in sources]
-        for source, members in _alike(sources):
-            limit, prefixed = max(limits[i] for i in members), any(prefixes[i] for i in members)
-            run = self._run_for(len(members), source, limit, options, prefixed)
-            for some, hypotheses in self._search(run, members, sources, limits, prefixes):
+    def _found(self, request: SearchRequest) -> list[list[Hypothesis]]:
+        found: list[list[Hypothesis]] = [[] for _ in request.sources]
+        for source, members in _alike(request.sources):
+            part = request.select(members)
+            run = self._run_for(len(members), source, max(part.limits), part.options, any(part.prefixes))
+            for some, hypotheses in self._search(run, members, request):
                 for i, each in zip(some, hypotheses, strict=True):
                     if not each:
                         raise no_way_on()
@@ -274,7 +271,7 @@ class GpuSearch:
         return sum(run.size for run in self._runs.values())
 
     def _search(
-        self, run: _Run, members: list[int], sources: Sequence[Sequence[int]], limits: Sequence[int], prefixes: Prefixes
+        self, run: _Run, members: list[int], request: SearchRequest
     ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
         """Sentences and what was found for them, some at a time."""
         queue = list(reversed(members))
@@ -288,9 +285,9 @@ class GpuSearch:
             if queue and (len(free) > len(holds) // 8 or len(free) == len(holds)):
                 slots = free[: len(queue)].tolist()
                 new = [queue.pop() for _ in slots]
-                limited = [limits[i] for i in new]
-                holds[slots], ends[slots] = new, steps + np.array(limited)
-                run.enter(slots, [sources[i] for i in new], limited, [prefixes[i] for i in new])
+                part = request.select(new)
+                holds[slots], ends[slots] = new, steps + np.array(part.limits)
+                run.enter(slots, part)
             busy = holds >= 0
             until_cut = int(ends[busy].min()) - steps
             count = max(1, min(STEPS_AT_ONCE, until_cut))

@@ -11,7 +11,7 @@ from torch import Tensor
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
 from headwise.decode.engines import gpu
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import Prefixes, SamplingOptions, SearchOptions
+from headwise.decode.options import SamplingOptions, SearchRequest
 from headwise.decode.sampling import sample
 from headwise.decode.search import State, Stepper, beam_search
 from headwise.decode.shortlist import Allowed
@@ -48,43 +48,29 @@ class Stepping(Generic[State]):
         self._pad, self._device = pad, device
 
     @torch.inference_mode()
-    def search(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
-    ) -> list[list[Hypothesis]]:
-        return beam_search(self.stepper, *self._start(sources, limits), options, prefixes)
+    def search(self, request: SearchRequest) -> list[list[Hypothesis]]:
+        return beam_search(self.stepper, *self._start(request), request.options, request.prefixes)
 
     @property
     def restricts(self) -> bool:
         return isinstance(self.stepper, Restrictable)
 
     @torch.inference_mode()
-    def search_within(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        allowed: Sequence[Allowed],
-    ) -> list[list[Hypothesis]]:
+    def search_within(self, request: SearchRequest, allowed: Sequence[Allowed]) -> list[list[Hypothesis]]:
         assert isinstance(self.stepper, Restrictable)
-        state, lengths = self._start(sources, limits)
-        return beam_search(self.stepper, self.stepper.restrict(state, allowed), lengths, options, prefixes)
+        state, limits = self._start(request)
+        state = self.stepper.restrict(state, allowed)
+        return beam_search(self.stepper, state, limits, request.options, request.prefixes)
 
     @torch.inference_mode()
     def draw(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        sampling: SamplingOptions,
-        generator: torch.Generator,
+        self, request: SearchRequest, sampling: SamplingOptions, generator: torch.Generator
     ) -> list[list[Hypothesis]]:
-        return sample(self.stepper, *self._start(sources, limits), options, sampling, prefixes, generator)
+        return sample(self.stepper, *self._start(request), request.options, sampling, request.prefixes, generator)
 
-    def _start(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> tuple[State, Tensor]:
-        state = self.stepper.start(padded(sources, self._pad, self._device))
-        return state, torch.tensor(limits, device=self._device)
+    def _start(self, request: SearchRequest) -> tuple[State, Tensor]:
+        state = self.stepper.start(padded(request.sources, self._pad, self._device))
+        return state, torch.tensor(request.limits, device=self._device)
 
 
 class GpuEngine(Stepping[DecoderState]):
@@ -96,12 +82,10 @@ class GpuEngine(Stepping[DecoderState]):
         self.batch_tokens = REFILLED_TOKENS
 
     @torch.inference_mode()
-    def search(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
-    ) -> list[list[Hypothesis]]:
-        if gpu.can_search(options):
-            return self._recorded(sources, limits, options, prefixes)
-        found = [super(GpuEngine, self).search(*part) for part in self._parts(sources, limits, options, prefixes)]
+    def search(self, request: SearchRequest) -> list[list[Hypothesis]]:
+        if gpu.can_search(request.options):
+            return self._recorded(request)
+        found = [super(GpuEngine, self).search(part) for part in self._parts(request)]
         return [each for part in found for each in part]
 
     def release(self) -> None:
@@ -110,27 +94,13 @@ class GpuEngine(Stepping[DecoderState]):
 
     @torch.inference_mode()
     def draw(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        sampling: SamplingOptions,
-        generator: torch.Generator,
+        self, request: SearchRequest, sampling: SamplingOptions, generator: torch.Generator
     ) -> list[list[Hypothesis]]:
-        parts = self._parts(sources, limits, options, prefixes, sampling.samples)
-        found = [super(GpuEngine, self).draw(*part, sampling, generator) for part in parts]
+        parts = self._parts(request, sampling.samples)
+        found = [super(GpuEngine, self).draw(part, sampling, generator) for part in parts]
         return [each for part in found for each in part]
 
-    def _parts(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        samples: int = 1,
-    ) -> Iterator[tuple[list[Sequence[int]], list[int], SearchOptions, list[Sequence[int]]]]:
+    def _parts(self, request: SearchRequest, samples: int = 1) -> Iterator[SearchRequest]:
         """As many sentences at once as the model itself has the memory for: those of a refilled search are far more."""
-        costs = [len(source) * max(options.beam, samples) for source in sources]
-        for part in by_budget(range(len(sources)), costs, GPU_BATCH_TOKENS):
-            yield [sources[i] for i in part], [limits[i] for i in part], options, [prefixes[i] for i in part]
+        costs = [len(source) * max(request.options.beam, samples) for source in request.sources]
+        return map(request.select, by_budget(range(len(costs)), costs, GPU_BATCH_TOKENS))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headwise.decode.engines.native.model import NativeModel
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import Prefixes, SamplingOptions, SearchOptions
+from headwise.decode.options import SamplingOptions, SearchRequest
 from headwise.decode.shortlist import Allowed
 from headwise.models.loaded import INT8
 
@@ -30,36 +30,21 @@ class NativeEngine:
     def __init__(self, model: NativeModel) -> None:
         self.model = model
 
-    def search(
-        self, sources: Sequence[Sequence[int]], limits: Sequence[int], options: SearchOptions, prefixes: Prefixes
-    ) -> list[list[Hypothesis]]:
-        if options.no_repeat:
-            return self.stepping().search(sources, limits, options, prefixes)
-        return self.model.search(sources, limits, options, prefixes)
+    def search(self, request: SearchRequest) -> list[list[Hypothesis]]:
+        if request.options.no_repeat:
+            return self.stepping().search(request)
+        return self.model.search(request)
 
-    def search_within(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        allowed: Sequence[Allowed],
-    ) -> list[list[Hypothesis]]:
+    def search_within(self, request: SearchRequest, allowed: Sequence[Allowed]) -> list[list[Hypothesis]]:
         """As `search`, each sentence with the tokens that it is allowed (see `shortlist`)."""
-        if options.no_repeat:
-            return self.stepping().search_within(sources, limits, options, prefixes, allowed)
-        return self.model.search(sources, limits, options, prefixes, allowed)
+        if request.options.no_repeat:
+            return self.stepping().search_within(request, allowed)
+        return self.model.search(request, allowed)
 
     def draw(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        sampling: SamplingOptions,
-        generator: torch.Generator,
+        self, request: SearchRequest, sampling: SamplingOptions, generator: torch.Generator
     ) -> list[list[Hypothesis]]:
-        return self.stepping().draw(sources, limits, options, prefixes, sampling, generator)
+        return self.stepping().draw(request, sampling, generator)
 
     def attention(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]

@@ -28,7 +28,7 @@ from headwise.decode.engines.native.compile import (
     digest,
 )
 from headwise.decode.hypothesis import Hypothesis, no_way_on
-from headwise.decode.options import Prefixes, SearchOptions
+from headwise.decode.options import SearchRequest
 from headwise.errors import HeadwiseError
 
 Array = NDArray[Any]
@@ -346,7 +346,8 @@ class Search:
 class BeamSearch:
     """A whole search, greedy or of a beam, from a `Search` on that has not made a step."""
 
-    def __init__(self, search: Search, limits: Sequence[int], options: SearchOptions, prefixes: Prefixes) -> None:
+    def __init__(self, search: Search, request: SearchRequest) -> None:
+        _, limits, options, prefixes = request
         if not len(limits) == len(prefixes) == search.rows:
             raise ValueError(f"{search.rows} sentences need a limit and a prefix each")
         self._search = search

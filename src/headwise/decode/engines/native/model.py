@@ -15,7 +15,7 @@ from headwise.decode.engines.native.description import Shape, UnknownWeightsErro
 from headwise.decode.engines.native.library import SLOTS, BeamSearch, Engine, Floats, Search, Selection
 from headwise.decode.engines.native.positions import PositionTable
 from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import Prefixes, SearchOptions, check_limits
+from headwise.decode.options import SearchRequest
 from headwise.decode.shortlist import Allowed
 from headwise.errors import ConfigError, HeadwiseError
 
@@ -74,23 +74,16 @@ class NativeModel:
             self._always = packed = Selection(self.engine, always)
         search.restrict(packed, [each.own for each in allowed], shortlist.sure())
 
-    def search(
-        self,
-        sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
-        options: SearchOptions,
-        prefixes: Prefixes,
-        allowed: Sequence[Allowed] | None = None,
-    ) -> list[list[Hypothesis]]:
+    def search(self, request: SearchRequest, allowed: Sequence[Allowed] | None = None) -> list[list[Hypothesis]]:
         """The n-best of each source; options without `no_repeat`, which only a search in PyTorch knows."""
-        check_limits(limits, options, prefixes)
-        highest = max((token for prefix in prefixes for token in prefix), default=-1)
+        request.check()
+        highest = max((token for prefix in request.prefixes for token in prefix), default=-1)
         if highest >= self.vocabulary:
             raise ConfigError(f"prefix token {highest} is not in a vocabulary of {self.vocabulary}")
-        search = self.start(sources)
+        search = self.start(request.sources)
         if allowed is not None:
             self.restrict(search, allowed)
-        beam = BeamSearch(search, limits, options, prefixes)
+        beam = BeamSearch(search, request)
         places, done = 0, False
         while not done:
             # A translation may be far shorter than its limit: positions are made as they are needed.
