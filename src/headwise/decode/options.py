@@ -113,6 +113,10 @@ class SearchRequest(NamedTuple):
         """An error if a search cannot be held to it."""
         check_limits(self.limits, self.options, self.prefixes)
 
+    def between(self, first: int, last: int) -> SearchRequest:
+        """The same of the sentences from `first` on and before `last`."""
+        return SearchRequest(self.sources[first:last], self.limits[first:last], self.options, self.prefixes[first:last])
+
     def select(self, sentences: Sequence[int]) -> SearchRequest:
         """The same of these sentences alone, by their numbers."""
         return SearchRequest(

@@ -8,11 +8,16 @@ Shapes: N slots, B hypotheses of each, L tokens at most, C candidates, E ended h
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headwise.decode.hypothesis import Hypothesis, length_divisor
@@ -50,21 +55,26 @@ class DeviceSearch:
         self._candidates = min(B + len(options.ends), vocabulary) if B > 1 else 1
         """Of a row: of those that live on at most B are its own, and besides them one for each way to end."""
 
-    def enter(self, slots: Sequence[int], limits: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
+    def enter(self, slots: NDArray[np.int64], limits: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
         """Begin a sentence in each of these slots."""
-        chosen, limit = sent(torch.tensor((slots, limits)), self.device)
-        first = torch.full((1, self.options.beam), -math.inf, device=self.device)
-        first[:, 0] = 0.0
-        self.done[chosen] = False
-        self.age[chosen] = 0
-        self.limit[chosen] = limit
-        self.tokens[chosen] = self.options.sos
-        self.totals[chosen] = first
-        self.ended_rank[chosen] = -math.inf
+        chosen, limit = sent(torch.from_numpy(np.stack((slots, np.array(limits)))), self.device)
+        if usable(chosen):
+            _kernels().enter(self, chosen, limit)
+        else:
+            self._enter(chosen, limit)
         if self.forced is not None:
             width = self.length + 1
             forced = torch.tensor([[*prefix, *[-1] * (width - len(prefix))] for prefix in prefixes])
             self.forced[chosen] = sent(forced, self.device)
+
+    def _enter(self, chosen: Tensor, limit: Tensor) -> None:
+        self.done[chosen] = False
+        self.age[chosen] = 0
+        self.limit[chosen] = limit
+        self.tokens[chosen] = self.options.sos
+        self.totals[chosen] = -math.inf
+        self.totals[chosen, 0] = 0.0
+        self.ended_rank[chosen] = -math.inf
 
     def advance(self, logits: Tensor) -> None:
         """One token more, given logits [N * B, V]."""
@@ -152,12 +162,12 @@ class DeviceSearch:
         self.age += going
         self.done |= ~goes_on
 
-    def results(self, slots: Sequence[int]) -> Callable[[], list[list[Hypothesis]]]:
+    def results(self, slots: NDArray[np.int64]) -> Callable[[], list[list[Hypothesis]]]:
         """The n-best of these slots, whose sentences are done. What the limit cut off comes last.
 
         They are brought over at once, and made when they are asked for: the device can go on meanwhile.
         """
-        chosen = sent(torch.tensor(slots), self.device)
+        chosen = sent(torch.from_numpy(slots), self.device)
         totals, ages = self.totals[chosen], self.age[chosen, None].expand(-1, self.options.beam)
         at_end = (self.age >= self.limit)[chosen, None] | (self.options.beam == 1)
         found = _Found(self.history[chosen], totals, ages, torch.where(at_end, totals, -math.inf))
@@ -172,22 +182,42 @@ class DeviceSearch:
         return lambda: self._hypotheses(brought)
 
     def _hypotheses(self, found: _Found) -> list[list[Hypothesis]]:
-        ends, n, longest = set(self.options.ends), found.ranks.shape[1], int(found.lengths.max())
+        """A thousand of them are what a batch waits for: nothing is done one by one that can be done for all."""
+        n, there = found.ranks.shape[1], found.ranks > -math.inf
+        totals, lengths = found.totals.flatten(), found.lengths.flatten().clamp_min(1)  # where there is none, it is 0
+        longest = int(lengths.max())
+        tokens = found.tokens[:, :, :longest].flatten(0, 1)
+        last = tokens.gather(1, lengths[:, None] - 1).squeeze(1)
+        finished = torch.isin(last, torch.tensor(self.options.ends))
         divisors = [length_divisor(length, self.options.length_penalty) for length in range(longest + 1)]
-
-        def hypothesis(ids: list[int], total: float, length: int) -> Hypothesis:
-            finished = ids[length - 1] in ends
-            return Hypothesis(ids[: length - finished], total / divisors[length], total, [], finished)
-
-        found = found._replace(tokens=found.tokens[:, :, :longest])
-        rows = zip(*(each.flatten(0, 1).tolist() for each in found), strict=True)
-        made = [hypothesis(ids, total, length) if rank > -math.inf else None for ids, total, length, rank in rows]
-        return [[each for each in made[i : i + n] if each is not None] for i in range(0, len(made), n)]
+        scores = totals.double() / torch.tensor(divisors, dtype=torch.float64)[lengths]
+        columns = tokens, lengths - finished.long(), scores, totals, finished
+        with _collecting_later():
+            made = [
+                Hypothesis(ids if length == longest else ids[:length], score, total, [], over)
+                for ids, length, score, total, over in zip(*(each.tolist() for each in columns), strict=True)
+            ]
+            lists = [made[i : i + n] for i in range(0, len(made), n)]
+        if there.all():
+            return lists
+        return [list(itertools.compress(each, kept)) for each, kept in zip(lists, there.tolist(), strict=True)]
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
     """There, or on its way while Python goes on: PyTorch keeps pinned memory until what is to come of it is there."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+
+
+@contextlib.contextmanager
+def _collecting_later() -> Iterator[None]:
+    """Thousands of lists have Python look for garbage, through all that there is: milliseconds, and none of it is."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _kernels() -> Any:

@@ -1,5 +1,5 @@
-"""The greedy step of `device_search` as one kernel: on a GPU a dozen operations on a thousand numbers take as long as a
-matrix product."""
+"""What `device_search` begins sentences with, and its greedy step, as one kernel each: on a GPU a dozen operations on a
+thousand numbers take as long as a matrix product, and Python longer to ask for them."""
 # ruff: noqa: N803  (what is known at compile time is written in capitals)
 # mypy: ignore-errors
 
@@ -7,8 +7,36 @@ import torch
 import triton
 import triton.language as tl
 
+from headwise.nn.kernels.overlap_triton import overlap, wait_for_results
+
 BLOCK = 128
 """Slots that a program takes."""
+
+
+def enter(search, chosen, limit):
+    """As `DeviceSearch._enter`."""
+    beam, kept = search.options.beam, search.options.kept
+    _enter[(len(chosen),)](
+        chosen, limit, search.done.view(torch.uint8), search.age, search.limit, search.tokens, search.totals,
+        search.ended_rank, search.options.sos, BEAM=beam, KEPT=kept, PADDED=triton.next_power_of_2(max(beam, kept)),
+        num_warps=1,
+    )  # fmt: skip
+
+
+@triton.jit
+def _enter(
+    chosen_pointer, given_pointer, done_pointer, age_pointer, limit_pointer, token_pointer, total_pointer,
+    rank_pointer, sos, BEAM: tl.constexpr, KEPT: tl.constexpr, PADDED: tl.constexpr,
+):  # fmt: skip
+    slot = tl.load(chosen_pointer + tl.program_id(0))
+    tl.store(done_pointer + slot, tl.zeros([], tl.uint8))
+    tl.store(age_pointer + slot, tl.zeros([], tl.int64))
+    tl.store(limit_pointer + slot, tl.load(given_pointer + tl.program_id(0)))
+    number = tl.arange(0, PADDED)
+    worst = tl.full([PADDED], -float("inf"), tl.float32)
+    tl.store(token_pointer + slot * BEAM + number, tl.zeros([PADDED], tl.int64) + sos, number < BEAM)
+    tl.store(total_pointer + slot * BEAM + number, tl.where(number == 0, 0.0, worst), number < BEAM)
+    tl.store(rank_pointer + slot * KEPT + number, worst, number < KEPT)
 
 
 def advance_greedy(search, values, tokens, normaliser):
@@ -16,7 +44,7 @@ def advance_greedy(search, values, tokens, normaliser):
     _advance[(triton.cdiv(search.slots, BLOCK),)](
         values, tokens, normaliser, search.done.view(torch.uint8), search.age, search.limit, search.totals,
         search.history, search.tokens, search.ends, search.slots, search.length + 1,
-        ENDS=len(search.ends), BLOCK=BLOCK, num_warps=4,
+        ENDS=len(search.ends), BLOCK=BLOCK, num_warps=4, **overlap(values),
     )  # fmt: skip
 
 
@@ -24,9 +52,11 @@ def advance_greedy(search, values, tokens, normaliser):
 def _advance(
     value_pointer, token_pointer, normaliser_pointer, done_pointer, age_pointer, limit_pointer, total_pointer,
     history_pointer, shown_pointer, end_pointer, slots, width, ENDS: tl.constexpr, BLOCK: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):  # fmt: skip
     slot = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = slot < slots
+    wait_for_results(OVERLAP)
     going = tl.load(done_pointer + slot, there, 1) == 0
     token = tl.load(token_pointer + slot, there, 0)
     gained = tl.load(value_pointer + slot, there, 0.0) - tl.load(normaliser_pointer + slot, there, 0.0)

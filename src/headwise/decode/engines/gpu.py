@@ -48,9 +48,11 @@ ROUND = 32
 STEPS_AT_ONCE = 4
 """Steps between two looks at what is done."""
 ENCODED = 8192
-"""Source tokens of the sentences that are encoded together."""
+"""Source tokens of the sentences that are encoded together, at most."""
 SMALLEST = 64
-"""Their number is rounded up to a power of 2: few recordings."""
+"""Their number is rounded up to a power of 2: few recordings ..."""
+UNDIVIDED = 2048
+"""... from so many on they are rather divided into powers of 2."""
 RUNS = 8
 """Searches of different shapes whose recordings are kept."""
 WARM_UP = 2
@@ -110,19 +112,21 @@ class _Run:
         """What recordings read and others own: it has to stay where it is as long as they do."""
         self._packed: dict[int, Tensor] = {}
 
-    def enter(self, slots: list[int], request: SearchRequest) -> None:
+    def enter(self, slots: NDArray[np.int64], request: SearchRequest) -> None:
         sources, limits, _, prefixes = request
         lengths = _lengths(sources)
         ends = np.cumsum(lengths)
-        first = 0
-        while first < len(sources):
-            before = ends[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, before + ENCODED, "right")))
+        borders = [0]
+        while borders[-1] < len(sources):
+            before = int(ends[borders[-1] - 1]) if borders[-1] else 0
+            room = _together(int(ends[-1]) - before)
+            borders.append(max(borders[-1] + 1, int(np.searchsorted(ends, before + room, "right"))))
+        # The smallest part comes first: the device has work while Python makes the others.
+        for first, last in reversed(list(itertools.pairwise(borders))):
             self._encode(slots[first:last], sources[first:last], lengths[first:last])
-            first = last
         self.search.enter(slots, limits, prefixes)
 
-    def _encode(self, slots: list[int], sources: Sequence[Sequence[int]], lengths: NDArray[np.int64]) -> None:
+    def _encode(self, slots: NDArray[np.int64], sources: Sequence[Sequence[int]], lengths: NDArray[np.int64]) -> None:
         """Have the memory of these sources made, in rows as long as one of a few sizes."""
         width, device, count = self.caches.source, self.model.device, len(sources)
         total = int(lengths.sum())
@@ -149,9 +153,10 @@ class _Run:
         packing = Packing(starts.int(), places, self.caches.source)
         self.caches.remember(rows, self.model.encode(ids, packing, self._tables[0]), owners, sizes)
 
-    def step(self) -> None:
-        """One token more in all slots."""
-        self._play(0, self._step)
+    def step(self, times: int) -> None:
+        """So many tokens more in all slots."""
+        for _ in range(times):
+            self._play(0, self._step)
 
     def _step(self) -> None:
         search, stems = self.search, self._stems
@@ -235,21 +240,22 @@ class GpuSearch:
                 torch.cuda.empty_cache()
 
     def _found(self, request: SearchRequest) -> list[list[Hypothesis]]:
-        found: list[list[Hypothesis]] = [[] for _ in request.sources]
+        found: list[list[Hypothesis]] = [[]] * len(request.sources)  # each is replaced
         for source, members in _alike(request.sources):
             part = request.select(members)
-            run = self._run_for(len(members), source, max(part.limits), part.options, any(part.prefixes))
-            for some, hypotheses in self._search(run, members, request):
-                for i, each in zip(some, hypotheses, strict=True):
+            run = self._run_for(source, part)
+            for sentences, hypotheses in self._search(run, part):
+                for i, each in zip(sentences, hypotheses, strict=True):
                     if not each:
                         raise no_way_on()
-                    found[i] = each
+                    found[members[i]] = each
             del run  # or one that has to make room for the next would stay all the same
         return found
 
-    def _run_for(self, count: int, source: int, limit: int, options: SearchOptions, prefixed: bool) -> _Run:
-        """One that was kept, or a new one."""
-        length, model = _length(limit), self.model
+    def _run_for(self, source: int, request: SearchRequest) -> _Run:
+        """One that was kept, or a new one. `source`: how long sources may be."""
+        count, length, prefixed = len(request.sources), _length(max(request.limits)), any(request.prefixes)
+        options, model = request.options, self.model
         position = 2 * model.depth * model.own.key_heads * model.own.width * model.dtype.itemsize
         # A table, and what a large beam makes of it to find the likeliest tokens.
         logits = model.vocabulary * (model.dtype.itemsize + (8 if options.beam + len(options.ends) > MOST else 0))
@@ -270,37 +276,33 @@ class GpuSearch:
     def _taken(self) -> int:
         return sum(run.size for run in self._runs.values())
 
-    def _search(
-        self, run: _Run, members: list[int], request: SearchRequest
-    ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
+    def _search(self, run: _Run, request: SearchRequest) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
         """Sentences and what was found for them, some at a time."""
-        queue = list(reversed(members))
+        begun, total = 0, len(request.sources)
         holds = np.full(run.search.slots, -1)  # the sentence of each slot
         ends = np.zeros(run.search.slots, np.int64)  # at which step it is cut off
         # What the last look found: it is made while the device does the next steps.
         found: list[tuple[list[int], Callable[[], list[list[Hypothesis]]]]] = []
         steps = 0
-        while queue or (holds >= 0).any():
+        while begun < total or (holds >= 0).any():
             free = np.flatnonzero(holds < 0)
-            if queue and (len(free) > len(holds) // 8 or len(free) == len(holds)):
-                slots = free[: len(queue)].tolist()
-                new = [queue.pop() for _ in slots]
-                part = request.select(new)
-                holds[slots], ends[slots] = new, steps + np.array(part.limits)
-                run.enter(slots, part)
+            if begun < total and (len(free) > len(holds) // 8 or len(free) == len(holds)):
+                slots = free[: total - begun]
+                new = request.between(begun, begun + len(slots))
+                holds[slots], ends[slots] = np.arange(begun, begun + len(slots)), steps + np.array(new.limits)
+                run.enter(slots, new)
+                begun += len(slots)
             busy = holds >= 0
             until_cut = int(ends[busy].min()) - steps
             count = max(1, min(STEPS_AT_ONCE, until_cut))
-            for left in range(count, 0, -1):
-                if left == 1 and until_cut > count:
-                    run.look()  # before the last step, so that the device has work while Python looks
-                run.step()
-            if until_cut <= count:
-                run.look()
+            after = 1 if until_cut > count else 0  # so that the device has work while Python looks
+            run.step(count - after)
+            run.look()
+            run.step(after)
             steps += count
             yield from ((sentences, made()) for sentences, made in found)
             over = np.flatnonzero(run.seen() & busy)
-            found = [(holds[over].tolist(), run.search.results(over.tolist()))] if len(over) else []
+            found = [(holds[over].tolist(), run.search.results(over))] if len(over) else []
             holds[over] = -1
         yield from ((sentences, made()) for sentences, made in found)
 
@@ -315,6 +317,11 @@ def _alike(sources: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
         last = int(np.searchsorted(falling, -(size // 2))) if size > ROUND else len(order)
         yield size, order[first:last].tolist()
         first = last
+
+
+def _together(tokens: int) -> int:
+    """How many of so many tokens are encoded next."""
+    return min(ENCODED, 1 << (tokens.bit_length() - 1) if tokens > UNDIVIDED else UNDIVIDED)
 
 
 def _lengths(sources: Sequence[Sequence[int]]) -> NDArray[np.int64]:

@@ -19,8 +19,10 @@ from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.feed_forward import FeedForward, GatedFeedForward
 from headwise.nn.kernels.cached_attention import Heads, attend_memory, attend_past
-from headwise.nn.kernels.residual_norm import residual_norm_reference, sum_and_norm
+from headwise.nn.kernels.residual_norm import added, residual_norm_reference, sum_and_norm
+from headwise.nn.kernels.row_product import row_product
 from headwise.nn.kernels.short_attention import packed_self_attention
+from headwise.nn.kernels.token_embedding import token_embedding
 from headwise.nn.norms import PostNorm
 from headwise.nn.packing import Packing
 from headwise.nn.positions import Learned, PositionEncoding, Rotary
@@ -93,7 +95,7 @@ class GpuModel:
                     qkv, packing.starts, causal=False, scale=heads.scale, longest=packing.longest
                 ).flatten(1)
 
-            x = F.embedding(tokens, self._source) + F.embedding(packing.places, table)
+            x = token_embedding(tokens, self._source, packing.places, table)
             memory = self._encoder(x if self._source_norm is None else self._source_norm(x), attend)
         return self._memory(memory).view(len(tokens), -1, self.cross.key_heads, self.cross.width)
 
@@ -107,7 +109,7 @@ class GpuModel:
             keys, values = caches.memory[:, :, 2 * layer], caches.memory[:, :, 2 * layer + 1]
             return attend_memory(query, keys, values, caches.lengths, self.cross)
 
-        x = F.embedding(tokens, self._target) + F.embedding(places, table)
+        x = token_embedding(tokens, self._target, places, table)
         x = self._decoder(x if self._target_norm is None else self._target_norm(x), attend, ask)
         return F.linear(x, *self._output)[:, : self.vocabulary]
 
@@ -181,7 +183,7 @@ class _Stack:
         for part, norm in zip(parts[:-1], self._norms[1:], strict=True):
             x, y = norm.of_sum(x, part(y))
         last = parts[-1](y)
-        return x + last if self._final is None else self._final.of_sum(x, last)[1]
+        return added(x, last) if self._final is None else self._final.of_sum(x, last)[1]
 
 
 class _Layer:
@@ -228,9 +230,9 @@ def _embedding(weight: Tensor, scale: float, dtype: torch.dtype) -> Tensor:
     return (weight.detach() * scale).to(dtype)
 
 
-def _linear(modules: Sequence[nn.Module], dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
+def _linear(modules: Sequence[nn.Module], dtype: torch.dtype, in_parts: bool = False) -> Callable[[Tensor], Tensor]:
     weight, bias = _weights(modules, dtype)
-    return lambda x: F.linear(x, weight, bias)
+    return lambda x: row_product(x, weight, bias, in_parts=in_parts)
 
 
 def _weights(modules: Sequence[nn.Module], dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
@@ -245,7 +247,8 @@ def _padded(weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]
 
 
 def _feed_forward(inner: FeedForward | GatedFeedForward, dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
-    contract, activation = _linear([inner.contract], dtype), inner.activation
+    """[R, D] -> [R, D], or parts of it that are to be added."""
+    contract, activation = _linear([inner.contract], dtype, in_parts=True), inner.activation
     if isinstance(inner, GatedFeedForward):
         expand = _linear([inner.gate, inner.expand], dtype)
 
@@ -255,6 +258,6 @@ def _feed_forward(inner: FeedForward | GatedFeedForward, dtype: torch.dtype) -> 
 
         return gated
     weight, bias = _weights([inner.expand], dtype)
-    if activation is F.relu and bias is not None:  # the product itself can end in it
-        return lambda x: contract(torch._addmm_activation(bias, x, weight.t()))
-    return lambda x: contract(activation(F.linear(x, weight, bias)))
+    if activation is F.relu:  # the product itself can end in it
+        return lambda x: contract(row_product(x, weight, bias, relu=True))
+    return lambda x: contract(activation(row_product(x, weight, bias)))

@@ -10,6 +10,8 @@ product whose other rows are empty.
 import triton
 import triton.language as tl
 
+from headwise.nn.kernels.overlap_triton import overlap, overlapping, wait_for_results
+
 LINES = 16
 """Queries that ask together: the rows of the smallest product."""
 BLOCK = 16
@@ -26,9 +28,9 @@ def attend_past(qkv, keys, values, stems, places, heads):
         qkv, keys, values, qkv if stems is None else stems, places.contiguous(), out,
         qkv.stride(0), *keys.stride()[:3], 0 if stems is None else stems.stride(0), heads.scale,
         **_shape(heads), KEY_HEADS=heads.key_heads, BLOCK=FEW if keys.shape[1] <= LONG else MANY,
-        STEMS=stems is not None, num_warps=WARPS,
+        STEMS=stems is not None, num_warps=WARPS, **overlap(qkv),
     )  # fmt: skip
-    return out
+    return overlapping(out)
 
 
 def attend_memory(query, keys, values, lengths, heads):
@@ -37,8 +39,9 @@ def attend_memory(query, keys, values, lengths, heads):
     _attend_memory[(len(keys) * heads.heads, triton.cdiv(rows_of_one, LINES))](
         query, keys, values, lengths.contiguous(), out, query.stride(0), *keys.stride()[:3], heads.scale,
         ROWS_OF_ONE=rows_of_one, **_shape(heads), LINES=LINES, BLOCK=BLOCK, num_warps=WARPS,
+        **overlap(query),
     )  # fmt: skip
-    return out
+    return overlapping(out)
 
 
 def _shape(heads):
@@ -57,7 +60,7 @@ def _attend_past(
     qkv_pointer, key_pointer, value_pointer, stem_pointer, place_pointer, out_pointer,
     qkv_stride, row_stride, position_stride, head_stride, stem_stride, scale,
     HEADS: tl.constexpr, GROUPS: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, KEY_HEADS: tl.constexpr,
-    BLOCK: tl.constexpr, STEMS: tl.constexpr,
+    BLOCK: tl.constexpr, STEMS: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
     """softmax(q K^T) V over a row's past and its newest key and value, which are put there."""
     row, head = _own_program(HEADS)
@@ -65,6 +68,7 @@ def _attend_past(
     column, number = tl.arange(0, PADDED), tl.arange(0, BLOCK)
     inside = column < WIDTH
     made = qkv_pointer + row * qkv_stride + column
+    wait_for_results(OVERLAP)
     query = tl.load(made + head * WIDTH, inside, 0.0).to(tl.float32) * (scale * LOG2_E)
     # The newest is taken from where it was made: what this program writes, it could not be sure to read.
     key = tl.load(made + (HEADS + group) * WIDTH, inside, 0.0)
@@ -103,7 +107,7 @@ def _attend_memory(
     query_pointer, key_pointer, value_pointer, length_pointer, out_pointer,
     query_stride, row_stride, position_stride, head_stride, scale,
     ROWS_OF_ONE: tl.constexpr, HEADS: tl.constexpr, GROUPS: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr,
-    LINES: tl.constexpr, BLOCK: tl.constexpr,
+    LINES: tl.constexpr, BLOCK: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
     """softmax(q K^T) V over as many positions as the source of a sentence has."""
     sentence, head = _own_program(HEADS)
@@ -113,6 +117,7 @@ def _attend_memory(
     line = tl.program_id(1) * LINES + tl.arange(0, LINES)
     row = sentence * ROWS_OF_ONE + line
     there = (line < ROWS_OF_ONE)[:, None] & inside[None, :]
+    wait_for_results(OVERLAP)
     query = tl.load(query_pointer + (row * query_stride + head * WIDTH)[:, None] + column[None, :], there, 0.0)
     length = tl.load(length_pointer + sentence).to(tl.int32)
     first = sentence * row_stride + group * head_stride

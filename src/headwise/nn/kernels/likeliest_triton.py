@@ -10,6 +10,8 @@ import torch
 import triton
 import triton.language as tl
 
+from headwise.nn.kernels.overlap_triton import overlap, overlapping, wait_for_results
+
 STRETCH = 1024
 """Tokens that a program looks at: few enough for one warp, whose threads need not wait for those of others."""
 GROUP = 16
@@ -27,7 +29,7 @@ def likeliest(logits, count, banned):
         logits, logits if banned is None else banned, figures[0], figures[1], found, places, vocabulary,
         logits.stride(0), parts,
         GROUPS=stretch // GROUP, GROUP=GROUP, COUNT=count, CHOSEN=triton.next_power_of_2(count),
-        BANNED=banned is not None, num_warps=WARPS,
+        BANNED=banned is not None, num_warps=WARPS, **overlap(logits),
     )  # fmt: skip
     values = logits.new_empty(rows, count, dtype=torch.float32)
     tokens = logits.new_empty(rows, count, dtype=torch.int64)
@@ -35,8 +37,9 @@ def likeliest(logits, count, banned):
     _of_rows[(rows,)](
         figures[0], figures[1], found, places, values, tokens, normaliser, parts,
         PARTS=triton.next_power_of_2(parts), FOUND=triton.next_power_of_2(parts * count), COUNT=count, num_warps=1,
+        **overlap(overlapping(found)),
     )  # fmt: skip
-    return values, tokens, normaliser
+    return overlapping(values), tokens, normaliser
 
 
 @triton.jit
@@ -44,12 +47,14 @@ def _of_stretches(
     logit_pointer, banned_pointer, top_pointer, sum_pointer, value_pointer, place_pointer, vocabulary,
     row_stride, parts,
     GROUPS: tl.constexpr, GROUP: tl.constexpr, COUNT: tl.constexpr, CHOSEN: tl.constexpr, BANNED: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):  # fmt: skip
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     logits = logit_pointer + row * row_stride
     first = part * GROUPS * GROUP
     group, member, number = tl.arange(0, GROUPS), tl.arange(0, GROUP), tl.arange(0, CHOSEN)
     column = first + group[:, None] * GROUP + member[None, :]
+    wait_for_results(OVERLAP)
     values = tl.load(logits + column, column < vocabulary, -float("inf")).to(tl.float32)
     tops = tl.max(values, 1)
     top = tl.max(tops, 0)
@@ -83,10 +88,11 @@ def _of_stretches(
 @triton.jit
 def _of_rows(
     top_pointer, sum_pointer, found_pointer, place_pointer, value_pointer, token_pointer, normaliser_pointer, parts,
-    PARTS: tl.constexpr, FOUND: tl.constexpr, COUNT: tl.constexpr,
+    PARTS: tl.constexpr, FOUND: tl.constexpr, COUNT: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     part = tl.arange(0, PARTS)
+    wait_for_results(OVERLAP)
     tops = tl.load(top_pointer + row * parts + part, part < parts, -float("inf"))
     sums = tl.load(sum_pointer + row * parts + part, part < parts, 0.0)
     top = tl.max(tops, 0)

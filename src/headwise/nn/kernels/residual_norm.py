@@ -57,12 +57,16 @@ def residual_norm(
 def sum_and_norm(
     x: Tensor, y: Tensor, gain: Tensor, offset: Tensor | None, epsilon: float, centred: bool
 ) -> tuple[Tensor, Tensor]:
-    """x + y and its norm, for those who want no gradients."""
+    """x + y and its norm, for those who want no gradients. Y may be in parts [P, ...] that are to be added."""
     if usable(x):
         out, total, *_ = _in_one_pass(x, y, gain, offset, None, epsilon, 0.0, centred)
         return total, out
-    total = x + y
+    total = added(x, y)
     return total, residual_norm_reference(total, None, gain, offset, epsilon, 0.0, centred)
+
+
+def added(x: Tensor, y: Tensor) -> Tensor:
+    return x + (y if y.dim() == x.dim() else y.sum(0).to(x.dtype))
 
 
 def _chance(dropout: float) -> tuple[int, float]:
@@ -87,6 +91,7 @@ def _in_one_pass(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The output, the sum that was normed (empty where it is x), and each row's mean and one over its deviation."""
     from headwise.nn.kernels import residual_norm_triton as kernels
+    from headwise.nn.kernels.overlap_triton import overlap, overlapping
 
     x = x.contiguous()
     width = x.size(-1)
@@ -97,13 +102,15 @@ def _in_one_pass(
     scale = torch.empty_like(mean)
     block, at_once = _tile(width)
     threshold, grown = _chance(dropout)
+    parts = 0 if y is None else y.numel() // x.numel()
     kernels.forward[(-(-rows // at_once),)](
         x, x if y is None else y.contiguous(), gain, gain if offset is None else offset,
         gain if seed is None else seed, total, out, mean, scale, rows, epsilon, threshold, grown,
-        WIDTH=width, BLOCK=block, ROWS=at_once, ADDED=y is not None, DROPOUT=seed is not None, CENTRED=centred,
+        WIDTH=width, BLOCK=block, ROWS=at_once, PARTS=parts, DROPOUT=seed is not None, CENTRED=centred,
         OFFSET=offset is not None, num_warps=WARPS,
+        **overlap(x if y is None else y),  # type: ignore[no-untyped-call]
     )  # fmt: skip
-    return out, total, mean, scale
+    return overlapping(out), total, mean, scale  # type: ignore[no-untyped-call]
 
 
 _forward = torch.library.custom_op("headwise::residual_norm", _in_one_pass, mutates_args=())

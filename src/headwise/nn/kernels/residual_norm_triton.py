@@ -9,6 +9,8 @@ pass. The gradients of gain and offset are sums over all rows: each program keep
 import triton
 import triton.language as tl
 
+from headwise.nn.kernels.overlap_triton import wait_for_results
+
 
 @triton.jit
 def _kept(place, seed, threshold):
@@ -26,16 +28,22 @@ def forward(
     sum_pointer, out_pointer, mean_pointer, scale_pointer,
     rows, epsilon, threshold, grown,
     WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
-    ADDED: tl.constexpr, DROPOUT: tl.constexpr, CENTRED: tl.constexpr, OFFSET: tl.constexpr,
+    PARTS: tl.constexpr, DROPOUT: tl.constexpr, CENTRED: tl.constexpr, OFFSET: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
-    """out = norm(x + dropout(y)), with the sum, and of each row its mean and one over its deviation."""
+    """out = norm(x + dropout(y)), with the sum, and of each row its mean and one over its deviation.
+
+    Y is there in parts that are to be added, or in none.
+    """
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, BLOCK)
     inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
     place = row.to(tl.int64)[:, None] * WIDTH + column[None, :]
+    wait_for_results(OVERLAP)
     z = tl.load(x_pointer + place, inside, 0.0).to(tl.float32)
-    if ADDED:
+    if PARTS > 0:
         y = tl.load(y_pointer + place, inside, 0.0).to(tl.float32)
+        for part in tl.static_range(1, PARTS):
+            y += tl.load(y_pointer + part * rows * WIDTH + place, inside, 0.0).to(tl.float32)
         if DROPOUT:
             seed = tl.load(seed_pointer).to(tl.uint32)
             y = tl.where(_kept(place, seed, threshold), y * grown, 0.0)

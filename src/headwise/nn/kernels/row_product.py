@@ -1,0 +1,63 @@
+"""x W^T + b for as few rows as a step of a search has: how long it takes is how long its weights take to come.
+
+A library's product begins when what comes before it has ended, and then asks for its weights. The kernel of
+`row_product_triton` may have them by then, and lets the next kernel begin. For many rows, and elsewhere, the library
+does it.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from headwise.nn.kernels import usable_in_half
+
+LITTLE = 2**28
+"""Multiplications that are done before a library has come to speed. By measurement, as all of these are."""
+PROGRAMS = 64
+"""That a product is divided among, at least."""
+DEEP = 512
+"""The depth of a part, where a product may be made in parts."""
+
+
+class Tile(NamedTuple):
+    """What a program makes, and how: the best of those that were measured on a GPU of 132 multiprocessors."""
+
+    rows: int
+    columns: int
+    chunk: int
+    warps: int
+    stages: int
+
+
+TILES = (Tile(64, 64, 128, 4, 4), Tile(32, 32, 512, 4, 3), Tile(16, 32, 512, 4, 3))
+
+
+def row_product(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool = False, in_parts: bool = False) -> Tensor:
+    """[R, D], [F, D], [F] -> [R, F]. `relu`: what is below 0 becomes 0.
+
+    `in_parts`: it may be float32 [P, R, F], parts that are still to be added: more programs, each of which ends sooner.
+    """
+    rows, (columns, depth) = len(x), weight.shape
+    if rows * columns * depth <= LITTLE and depth % 16 == 0 and usable_in_half(x, weight):
+        parts = depth // DEEP if in_parts and depth % DEEP == 0 else 1
+        tile = _tile(rows, columns, depth // parts, parts)
+        return _kernels().row_product(x, weight, bias, relu, parts, tile)  # type: ignore[no-any-return]
+    if relu and bias is not None and x.is_cuda:  # the library's product itself can end in it
+        return torch._addmm_activation(bias, x, weight.t())
+    product = F.linear(x, weight, bias)
+    return F.relu(product) if relu else product
+
+
+def _tile(rows: int, columns: int, depth: int, parts: int) -> Tile:
+    """The largest one that leaves work for enough programs."""
+    enough = (each for each in TILES if parts * -(-rows // each.rows) * -(-columns // each.columns) >= PROGRAMS)
+    tile = next(enough, TILES[-1])
+    return tile._replace(chunk=min(tile.chunk, depth & -depth))
+
+
+def _kernels() -> Any:
+    from headwise.nn.kernels import row_product_triton
+
+    return row_product_triton
