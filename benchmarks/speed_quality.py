@@ -8,6 +8,7 @@ JSON line a row. Of the repeats the fastest counts; models take turns.
 """
 
 import argparse
+import math
 import statistics
 import time
 from pathlib import Path
@@ -27,43 +28,53 @@ def measure(
     models: dict[str, Translator], beam: int, texts: list[str], references: list[str], repeats: int
 ) -> list[Row]:
     options = TranslateOptions(beam=beam, alignments=False)
-    seconds: dict[str, list[float]] = {name: [] for name in models}
+    some = texts[:: max(1, len(texts) // SINGLE)][:SINGLE]
+    seconds = dict.fromkeys(models, math.inf)
+    alone = {name: [math.inf] * len(some) for name in models}
     rows: dict[str, Row] = {}
     for _ in range(repeats):
         for name, translator in models.items():
             begun = time.perf_counter()
             found = translator.translate(texts, options=options)
-            seconds[name].append(time.perf_counter() - begun)
+            seconds[name] = min(seconds[name], time.perf_counter() - begun)
+            for i, text in enumerate(some):
+                begun = time.perf_counter()
+                translator.translate([text], options=options)
+                alone[name][i] = min(alone[name][i], time.perf_counter() - begun)
             words = sum(len(each.text.split()) for each in found)
             rows[name] = {
                 "model": name, "beam": beam, "engine": translator.engine,
+                "million weights": round(parameter_count(translator.model) / 1e6, 1),
                 "BLEU": round(compare([each.text for each in found], references).bleu, 2),
-                "seconds": round(min(seconds[name]), 2), "words/s": round(words / min(seconds[name])),
+                "seconds": round(seconds[name], 2), "words/s": round(words / seconds[name]),
+                "ms a sentence": round(1000 * statistics.median(alone[name]), 1),
             }  # fmt: skip
-    for name, translator in models.items():
-        alone = []
-        for text in texts[:: max(1, len(texts) // SINGLE)][:SINGLE]:
-            begun = time.perf_counter()
-            translator.translate([text], options=options)
-            alone.append(time.perf_counter() - begun)
-        rows[name]["ms a sentence"] = round(1000 * statistics.median(alone), 1)
-        rows[name]["million weights"] = round(parameter_count(translator.model) / 1e6, 1)
     return list(rows.values())
 
 
 def plot(rows: list[Row], path: Path) -> None:
     from matplotlib import pyplot
+    from matplotlib.ticker import LogLocator
 
     figure, axis = pyplot.subplots(figsize=(7, 4.5))
-    for beam, mark in ((4, "o"), (1, "s")):
-        some = sorted((row for row in rows if row["beam"] == beam), key=lambda row: row["words/s"])
+    for beam, mark, place, side in ((4, "o", (-7, 5), "right"), (1, "s", (7, -11), "left")):
+        some = sorted((row for row in rows if row["beam"] == beam), key=lambda row: -row["words/s"])
         label = "greedy" if beam == 1 else f"beam {beam}"
-        axis.plot([row["words/s"] for row in some], [row["BLEU"] for row in some], f"{mark}-", label=label)
+        points = axis.plot([row["words/s"] for row in some], [row["BLEU"] for row in some], mark, label=label)
+        # The curve joins those than which no faster one is as good.
+        best = [row for i, row in enumerate(some) if all(row["BLEU"] > faster["BLEU"] for faster in some[:i])]
+        colour = points[0].get_color()
+        axis.plot([row["words/s"] for row in best], [row["BLEU"] for row in best], color=colour, alpha=0.5)
         for row in some:
             axis.annotate(
-                row["model"], (row["words/s"], row["BLEU"]), xytext=(6, 6), textcoords="offset points", fontsize=9
-            )
+                row["model"], (row["words/s"], row["BLEU"]), xytext=place, textcoords="offset points",
+                ha=side, fontsize=9, color=colour,
+            )  # fmt: skip
     axis.set_xscale("log")
+    axis.margins(0.2)
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.xaxis.set_minor_formatter("")
     axis.set_xlabel("words a second, whole file")
     axis.set_ylabel("BLEU")
     axis.grid(alpha=0.3)
