@@ -61,8 +61,12 @@ def plot(rows: list[Row], path: Path) -> None:
         some = sorted((row for row in rows if row["beam"] == beam), key=lambda row: -row["words/s"])
         label = "greedy" if beam == 1 else f"beam {beam}"
         points = axis.plot([row["words/s"] for row in some], [row["BLEU"] for row in some], mark, label=label)
-        # The curve joins those than which no faster one is as good.
-        best = [row for i, row in enumerate(some) if all(row["BLEU"] > faster["BLEU"] for faster in some[:i])]
+        # The curve joins those than which none that is as fast, or nearly, is as good.
+        best = [
+            row
+            for row in some
+            if all(row["BLEU"] >= other["BLEU"] for other in some if other["words/s"] > 0.9 * row["words/s"])
+        ]
         colour = points[0].get_color()
         axis.plot([row["words/s"] for row in best], [row["BLEU"] for row in best], color=colour, alpha=0.5)
         for row in some:
