@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from headwise.config import ModelConfig
 from headwise.decode.engines import Holder, gpu, stepping
@@ -14,6 +16,7 @@ from headwise.decode.options import SamplingOptions, SearchOptions, SearchReques
 from headwise.decode.search import beam_search
 from headwise.decode.stepper import DecoderStepper
 from headwise.errors import ConfigError, HeadwiseError
+from headwise.nn.kernels import INTERPRETED, row_product, usable_on
 from tests.shapes import PAD, VARIANTS, random_model, sentences, small
 
 pytestmark = pytest.mark.filterwarnings("ignore:Conversion of an array")  # of Triton's interpreter
@@ -154,7 +157,8 @@ def test_more_sentences_than_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_long_and_short_sources_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "SLOTS", 8)
-    monkeypatch.setattr(gpu, "ENCODED", 100)
+    monkeypatch.setattr(gpu, "ENCODED", 128)
+    monkeypatch.setattr(gpu, "UNDIVIDED", 64)
     agree(small(), 30, SearchOptions(1, 2, 2, 1, 1.0, forbidden=(0, 1), exact=False), [[]] * 30, longest=80)
 
 
@@ -165,6 +169,39 @@ def test_a_model_that_gives_no_numbers_is_refused(beam: int) -> None:
     torch.nn.init.constant_(model.output_projection.weight, torch.nan)
     with pytest.raises(HeadwiseError, match="no possible next token"):
         GpuSearch(model, torch.float32)(SearchRequest([[4, 2]], [3], SearchOptions(1, 2, beam, exact=False), [[]]))
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "as in the paper": {},
+    "norms before": {"norm_order": "pre", "activation": "gelu"},
+    "as in Llama": {"norm_order": "pre", "norm": "rms", "feed_forward": "gated", "activation": "silu", "bias": False},
+}
+
+
+@pytest.mark.skipif(
+    not (INTERPRETED or (DEVICE.type == "cuda" and usable_on(DEVICE))),
+    reason="needs a GPU, or TRITON_INTERPRET=1 and Triton",
+)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_products_of_few_rows_are_those_of_the_library(kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(small(width=48, hidden=64, **kind)).to(DEVICE)
+    request = SearchRequest(ragged(3, 5), [3] * 3, SearchOptions(1, 2, 2, exact=False), [[]] * 3)
+    made: list[str] = []
+
+    def first_logits() -> Tensor:
+        search, logits = GpuSearch(model, torch.float16), []
+        step = search.model.step
+        monkeypatch.setattr(search.model, "step", lambda *given: logits.append(step(*given).clone()) or logits[-1])
+        search(request)
+        return logits[0].float()
+
+    monkeypatch.setattr(row_product, "PART_DEPTH", 32)
+    kernels = row_product._kernels()
+    monkeypatch.setattr(row_product, "_kernels", lambda: made.append("here") or kernels)
+    found = first_logits()
+    assert made
+    monkeypatch.setattr(row_product, "MOST_MULTIPLICATIONS", 0)
+    assert (found - first_logits()).abs().max() < 0.01 * found.abs().max()
 
 
 @pytest.mark.parametrize("drawn", [True, False])

@@ -3,6 +3,8 @@
 Without a GPU the kernels run in Triton's interpreter.
 """
 
+import itertools
+
 import pytest
 import torch
 from torch import Tensor
@@ -48,7 +50,7 @@ def test_products(
 @needs_kernels
 @pytest.mark.parametrize("depth", [96, 128])  # one that cannot be divided, too
 def test_products_in_parts_that_a_norm_adds(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_product, "DEEP", 64)
+    monkeypatch.setattr(row_product, "PART_DEPTH", 64)
     x, weight, bias, state = random(7, depth), random(40, depth), random(40), random(7, 40)
     gain, offset = random(40), random(40)
     parts = row_product.row_product(x, weight, bias, in_parts=True)
@@ -66,7 +68,7 @@ def test_products_in_parts_that_a_norm_adds(depth: int, monkeypatch: pytest.Monk
 def test_much_work_is_the_librarys(relu: bool, biased: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     x, weight, bias = random(8, 32), random(16, 32), random(16) if biased else None
     monkeypatch.setattr(row_product, "_kernels", lambda: pytest.fail("made here"))
-    monkeypatch.setattr(row_product, "LITTLE", 8 * 16 * 32 - 1)
+    monkeypatch.setattr(row_product, "MOST_MULTIPLICATIONS", 8 * 16 * 32 - 1)
     found = row_product.row_product(x, weight, bias, relu, in_parts=True)
     assert torch.allclose(found.float(), product(x, weight, bias, relu), rtol=2**-8, atol=2**-5)
 
@@ -74,7 +76,15 @@ def test_much_work_is_the_librarys(relu: bool, biased: bool, monkeypatch: pytest
 def test_tiles_leave_work_for_all() -> None:
     assert [row_product._tile(rows, 512, 512, 1).rows for rows in (1024, 256, 64, 1)] == [64, 32, 16, 16]
     assert row_product._tile(64, 512, 512, 4).rows == 32  # each part has programs of its own
+    assert row_product._tile(1, 4096, 512, 8).rows == 16
     assert row_product._tile(64, 512, 48, 1).chunk == 16
+
+
+def test_tiles_fit_into_what_every_multiprocessor_has() -> None:
+    for rows, columns, depth in itertools.product((1, 64, 256, 1024), (64, 512, 4096), (64, 512, 1024, 1536)):
+        tile = row_product._tile(rows, columns, depth, 1)
+        waiting = min(tile.stages - 1, depth // tile.chunk)  # as Triton has it on the GPUs that have so little
+        assert 2 * waiting * (tile.rows + tile.columns) * tile.chunk <= 99 * 1024
 
 
 def test_embeddings() -> None:

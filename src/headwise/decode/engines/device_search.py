@@ -12,6 +12,7 @@ import contextlib
 import gc
 import itertools
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ from headwise.decode.hypothesis import Hypothesis, length_divisor
 from headwise.decode.options import SearchOptions
 from headwise.nn.kernels import usable
 from headwise.nn.kernels.likeliest import likeliest
+
+_PAUSING = threading.Lock()
 
 
 class DeviceSearch:
@@ -57,17 +60,19 @@ class DeviceSearch:
 
     def enter(self, slots: NDArray[np.int64], limits: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
         """Begin a sentence in each of these slots."""
-        chosen, limit = sent(torch.from_numpy(np.stack((slots, np.array(limits)))), self.device)
-        if usable(chosen):
-            _kernels().enter(self, chosen, limit)
+        given = sent(torch.from_numpy(np.stack((slots, np.array(limits)))), self.device)
+        if usable(given):
+            _kernels().enter(self, given)
         else:
-            self._enter(chosen, limit)
+            self._enter(given)
         if self.forced is not None:
             width = self.length + 1
             forced = torch.tensor([[*prefix, *[-1] * (width - len(prefix))] for prefix in prefixes])
-            self.forced[chosen] = sent(forced, self.device)
+            self.forced[given[0]] = sent(forced, self.device)
 
-    def _enter(self, chosen: Tensor, limit: Tensor) -> None:
+    def _enter(self, given: Tensor) -> None:
+        """Slots and limits, [2, n]."""
+        chosen, limit = given
         self.done[chosen] = False
         self.age[chosen] = 0
         self.limit[chosen] = limit
@@ -182,7 +187,7 @@ class DeviceSearch:
         return lambda: self._hypotheses(brought)
 
     def _hypotheses(self, found: _Found) -> list[list[Hypothesis]]:
-        """A thousand of them are what a batch waits for: nothing is done one by one that can be done for all."""
+        """Nothing is done one by one that can be done for all: a batch waits for this."""
         n, there = found.ranks.shape[1], found.ranks > -math.inf
         totals, lengths = found.totals.flatten(), found.lengths.flatten().clamp_min(1)  # where there is none, it is 0
         longest = int(lengths.max())
@@ -210,14 +215,15 @@ def sent(tensor: Tensor, device: torch.device) -> Tensor:
 
 @contextlib.contextmanager
 def _collecting_later() -> Iterator[None]:
-    """Thousands of lists have Python look for garbage, through all that there is: milliseconds, and none of it is."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
+    """Thousands of new lists would have Python look through all there is for garbage, and find none in milliseconds."""
+    with _PAUSING:  # or the second of two that pause it at once could leave it off
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
 
 
 def _kernels() -> Any:

@@ -7,31 +7,31 @@ import torch
 import triton
 import triton.language as tl
 
-from headwise.nn.kernels.overlap_triton import overlap, wait_for_results
+from headwise.nn.kernels.overlap_triton import let_next_begin_and_wait, overlap
 
 BLOCK = 128
 """Slots that a program takes."""
 
 
-def enter(search, chosen, limit):
+def enter(search, given):
     """As `DeviceSearch._enter`."""
-    beam, kept = search.options.beam, search.options.kept
-    _enter[(len(chosen),)](
-        chosen, limit, search.done.view(torch.uint8), search.age, search.limit, search.tokens, search.totals,
+    beam, kept, count = search.options.beam, search.options.kept, given.shape[1]
+    _enter[(count,)](
+        given, count, search.done.view(torch.uint8), search.age, search.limit, search.tokens, search.totals,
         search.ended_rank, search.options.sos, BEAM=beam, KEPT=kept, PADDED=triton.next_power_of_2(max(beam, kept)),
         num_warps=1,
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def _enter(
-    chosen_pointer, given_pointer, done_pointer, age_pointer, limit_pointer, token_pointer, total_pointer,
+    given_pointer, count, done_pointer, age_pointer, limit_pointer, token_pointer, total_pointer,
     rank_pointer, sos, BEAM: tl.constexpr, KEPT: tl.constexpr, PADDED: tl.constexpr,
 ):  # fmt: skip
-    slot = tl.load(chosen_pointer + tl.program_id(0))
+    slot = tl.load(given_pointer + tl.program_id(0))
     tl.store(done_pointer + slot, tl.zeros([], tl.uint8))
     tl.store(age_pointer + slot, tl.zeros([], tl.int64))
-    tl.store(limit_pointer + slot, tl.load(given_pointer + tl.program_id(0)))
+    tl.store(limit_pointer + slot, tl.load(given_pointer + count + tl.program_id(0)))
     number = tl.arange(0, PADDED)
     worst = tl.full([PADDED], -float("inf"), tl.float32)
     tl.store(token_pointer + slot * BEAM + number, tl.zeros([PADDED], tl.int64) + sos, number < BEAM)
@@ -56,7 +56,7 @@ def _advance(
 ):  # fmt: skip
     slot = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = slot < slots
-    wait_for_results(OVERLAP)
+    let_next_begin_and_wait(OVERLAP)
     going = tl.load(done_pointer + slot, there, 1) == 0
     token = tl.load(token_pointer + slot, there, 0)
     gained = tl.load(value_pointer + slot, there, 0.0) - tl.load(normaliser_pointer + slot, there, 0.0)

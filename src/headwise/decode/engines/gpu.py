@@ -48,11 +48,11 @@ ROUND = 32
 STEPS_AT_ONCE = 4
 """Steps between two looks at what is done."""
 ENCODED = 8192
-"""Source tokens of the sentences that are encoded together, at most."""
+"""Source tokens of the sentences that are encoded together, at most. Each power of 2 has a recording."""
 SMALLEST = 64
-"""Their number is rounded up to a power of 2: few recordings ..."""
+"""The smallest recording."""
 UNDIVIDED = 2048
-"""... from so many on they are rather divided into powers of 2."""
+"""So few tokens are encoded at once, in the next larger recording; more in parts that fill theirs."""
 RUNS = 8
 """Searches of different shapes whose recordings are kept."""
 WARM_UP = 2
@@ -121,7 +121,7 @@ class _Run:
             before = int(ends[borders[-1] - 1]) if borders[-1] else 0
             room = _together(int(ends[-1]) - before)
             borders.append(max(borders[-1] + 1, int(np.searchsorted(ends, before + room, "right"))))
-        # The smallest part comes first: the device has work while Python makes the others.
+        # The small parts come first: the device has work while Python makes the others.
         for first, last in reversed(list(itertools.pairwise(borders))):
             self._encode(slots[first:last], sources[first:last], lengths[first:last])
         self.search.enter(slots, limits, prefixes)
@@ -320,8 +320,8 @@ def _alike(sources: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
 
 
 def _together(tokens: int) -> int:
-    """How many of so many tokens are encoded next."""
-    return min(ENCODED, 1 << (tokens.bit_length() - 1) if tokens > UNDIVIDED else UNDIVIDED)
+    """How many of these tokens are encoded next: all if they are few, or else the largest power of 2."""
+    return min(ENCODED, tokens if tokens <= UNDIVIDED else 1 << (tokens.bit_length() - 1))
 
 
 def _lengths(sources: Sequence[Sequence[int]]) -> NDArray[np.int64]:

@@ -227,7 +227,7 @@ def _heads(attention: MultiHeadAttention) -> Heads:
 
 
 def _embedding(weight: Tensor, scale: float, dtype: torch.dtype) -> Tensor:
-    return (weight.detach() * scale).to(dtype)
+    return (weight.detach() * scale).to(dtype).contiguous()
 
 
 def _linear(modules: Sequence[nn.Module], dtype: torch.dtype, in_parts: bool = False) -> Callable[[Tensor], Tensor]:
@@ -237,7 +237,7 @@ def _linear(modules: Sequence[nn.Module], dtype: torch.dtype, in_parts: bool = F
 
 def _weights(modules: Sequence[nn.Module], dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
     weight, bias = joint_weights(modules)
-    return weight.to(dtype), None if bias is None else bias.to(dtype)
+    return weight.to(dtype).contiguous(), None if bias is None else bias.to(dtype).contiguous()
 
 
 def _padded(weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:

@@ -30,7 +30,8 @@ def usable_on(device: torch.device) -> bool:
 def usable_in_half(*tensors: Tensor) -> bool:
     """Whether these lie where the kernels work, in one half precision: there memory is what a GPU waits for."""
     first = tensors[0]
-    halves = first.dtype in (torch.bfloat16, torch.float16) and all(each.dtype == first.dtype for each in tensors)
+    known = (torch.float16,) if INTERPRETED else (torch.bfloat16, torch.float16)  # it cannot multiply bfloat16
+    halves = first.dtype in known and all(each.dtype == first.dtype for each in tensors)
     return halves and usable(first)
 
 

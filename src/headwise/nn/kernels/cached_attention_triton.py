@@ -10,7 +10,7 @@ product whose other rows are empty.
 import triton
 import triton.language as tl
 
-from headwise.nn.kernels.overlap_triton import overlap, overlapping, wait_for_results
+from headwise.nn.kernels.overlap_triton import let_next_begin_and_wait, overlap, overlapping
 
 LINES = 16
 """Queries that ask together: the rows of the smallest product."""
@@ -68,7 +68,7 @@ def _attend_past(
     column, number = tl.arange(0, PADDED), tl.arange(0, BLOCK)
     inside = column < WIDTH
     made = qkv_pointer + row * qkv_stride + column
-    wait_for_results(OVERLAP)
+    let_next_begin_and_wait(OVERLAP)
     query = tl.load(made + head * WIDTH, inside, 0.0).to(tl.float32) * (scale * LOG2_E)
     # The newest is taken from where it was made: what this program writes, it could not be sure to read.
     key = tl.load(made + (HEADS + group) * WIDTH, inside, 0.0)
@@ -117,7 +117,7 @@ def _attend_memory(
     line = tl.program_id(1) * LINES + tl.arange(0, LINES)
     row = sentence * ROWS_OF_ONE + line
     there = (line < ROWS_OF_ONE)[:, None] & inside[None, :]
-    wait_for_results(OVERLAP)
+    let_next_begin_and_wait(OVERLAP)
     query = tl.load(query_pointer + (row * query_stride + head * WIDTH)[:, None] + column[None, :], there, 0.0)
     length = tl.load(length_pointer + sentence).to(tl.int32)
     first = sentence * row_stride + group * head_stride

@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from headwise.nn.kernels.overlap_triton import overlap, overlapping, wait_for_results
+from headwise.nn.kernels.overlap_triton import let_next_begin_and_wait, overlap, overlapping
 
 STRETCH = 1024
 """Tokens that a program looks at: few enough for one warp, whose threads need not wait for those of others."""
@@ -23,7 +23,7 @@ def likeliest(logits, count, banned):
     stretch = max(GROUP * triton.next_power_of_2(count), min(STRETCH, triton.next_power_of_2(vocabulary)))
     parts = triton.cdiv(vocabulary, stretch)
     figures = logits.new_empty(2, rows, parts, dtype=torch.float32)
-    found = logits.new_empty(rows, parts, count, dtype=torch.float32)
+    found = overlapping(logits.new_empty(rows, parts, count, dtype=torch.float32))
     places = logits.new_empty(rows, parts, count, dtype=torch.int32)
     _of_stretches[(rows, parts)](
         logits, logits if banned is None else banned, figures[0], figures[1], found, places, vocabulary,
@@ -37,7 +37,7 @@ def likeliest(logits, count, banned):
     _of_rows[(rows,)](
         figures[0], figures[1], found, places, values, tokens, normaliser, parts,
         PARTS=triton.next_power_of_2(parts), FOUND=triton.next_power_of_2(parts * count), COUNT=count, num_warps=1,
-        **overlap(overlapping(found)),
+        **overlap(found),
     )  # fmt: skip
     return overlapping(values), tokens, normaliser
 
@@ -54,7 +54,7 @@ def _of_stretches(
     first = part * GROUPS * GROUP
     group, member, number = tl.arange(0, GROUPS), tl.arange(0, GROUP), tl.arange(0, CHOSEN)
     column = first + group[:, None] * GROUP + member[None, :]
-    wait_for_results(OVERLAP)
+    let_next_begin_and_wait(OVERLAP)
     values = tl.load(logits + column, column < vocabulary, -float("inf")).to(tl.float32)
     tops = tl.max(values, 1)
     top = tl.max(tops, 0)
@@ -92,7 +92,7 @@ def _of_rows(
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     part = tl.arange(0, PARTS)
-    wait_for_results(OVERLAP)
+    let_next_begin_and_wait(OVERLAP)
     tops = tl.load(top_pointer + row * parts + part, part < parts, -float("inf"))
     sums = tl.load(sum_pointer + row * parts + part, part < parts, 0.0)
     top = tl.max(tops, 0)

@@ -66,6 +66,7 @@ def sum_and_norm(
 
 
 def added(x: Tensor, y: Tensor) -> Tensor:
+    """x + y, which may be in parts."""
     return x + (y if y.dim() == x.dim() else y.sum(0).to(x.dtype))
 
 
@@ -102,7 +103,7 @@ def _in_one_pass(
     scale = torch.empty_like(mean)
     block, at_once = _tile(width)
     threshold, grown = _chance(dropout)
-    parts = 0 if y is None else y.numel() // x.numel()
+    parts = 0 if y is None else 1 if y.dim() == x.dim() else len(y)
     kernels.forward[(-(-rows // at_once),)](
         x, x if y is None else y.contiguous(), gain, gain if offset is None else offset,
         gain if seed is None else seed, total, out, mean, scale, rows, epsilon, threshold, grown,

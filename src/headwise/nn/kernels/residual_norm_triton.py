@@ -9,7 +9,7 @@ pass. The gradients of gain and offset are sums over all rows: each program keep
 import triton
 import triton.language as tl
 
-from headwise.nn.kernels.overlap_triton import wait_for_results
+from headwise.nn.kernels.overlap_triton import let_next_begin_and_wait
 
 
 @triton.jit
@@ -38,7 +38,7 @@ def forward(
     column = tl.arange(0, BLOCK)
     inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
     place = row.to(tl.int64)[:, None] * WIDTH + column[None, :]
-    wait_for_results(OVERLAP)
+    let_next_begin_and_wait(OVERLAP)
     z = tl.load(x_pointer + place, inside, 0.0).to(tl.float32)
     if PARTS > 0:
         y = tl.load(y_pointer + place, inside, 0.0).to(tl.float32)

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from headwise.nn.kernels import usable_in_half
 
-LITTLE = 2**28
-"""Multiplications that are done before a library has come to speed. By measurement, as all of these are."""
-PROGRAMS = 64
-"""That a product is divided among, at least."""
-DEEP = 512
-"""The depth of a part, where a product may be made in parts."""
+MOST_MULTIPLICATIONS = 2**28
+"""Of products that are made here: for larger ones the library is faster. By measurement, as all of these are."""
+LEAST_PROGRAMS = 64
+PART_DEPTH = 512
+CHUNK_IN_FLIGHT = 256
+"""Where a depth is gone through in chunks, several of them wait in a multiprocessor's memory: some have only 99 KiB."""
 
 
 class Tile(NamedTuple):
@@ -35,13 +35,13 @@ TILES = (Tile(64, 64, 128, 4, 4), Tile(32, 32, 512, 4, 3), Tile(16, 32, 512, 4, 
 
 
 def row_product(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool = False, in_parts: bool = False) -> Tensor:
-    """[R, D], [F, D], [F] -> [R, F]. `relu`: what is below 0 becomes 0.
+    """[R, D], [F, D], [F] -> [R, F]. The values of a row lie together. `relu`: what is below 0 becomes 0.
 
     `in_parts`: it may be float32 [P, R, F], parts that are still to be added: more programs, each of which ends sooner.
     """
     rows, (columns, depth) = len(x), weight.shape
-    if rows * columns * depth <= LITTLE and depth % 16 == 0 and usable_in_half(x, weight):
-        parts = depth // DEEP if in_parts and depth % DEEP == 0 else 1
+    if rows * columns * depth <= MOST_MULTIPLICATIONS and depth % 16 == 0 and usable_in_half(x, weight):
+        parts = depth // PART_DEPTH if in_parts and depth % PART_DEPTH == 0 else 1
         tile = _tile(rows, columns, depth // parts, parts)
         return _kernels().row_product(x, weight, bias, relu, parts, tile)  # type: ignore[no-any-return]
     if relu and bias is not None and x.is_cuda:  # the library's product itself can end in it
@@ -51,10 +51,12 @@ def row_product(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool = Fal
 
 
 def _tile(rows: int, columns: int, depth: int, parts: int) -> Tile:
-    """The largest one that leaves work for enough programs."""
-    enough = (each for each in TILES if parts * -(-rows // each.rows) * -(-columns // each.columns) >= PROGRAMS)
+    """The largest one that leaves work for enough programs, and is not mostly empty."""
+    fitting = [each for each in TILES if each.rows < 2 * max(rows, TILES[-1].rows)]
+    enough = (each for each in fitting if parts * -(-rows // each.rows) * -(-columns // each.columns) >= LEAST_PROGRAMS)
     tile = next(enough, TILES[-1])
-    return tile._replace(chunk=min(tile.chunk, depth & -depth))
+    chunk = min(tile.chunk, depth & -depth)
+    return tile._replace(chunk=chunk if chunk == depth else min(chunk, CHUNK_IN_FLIGHT))
 
 
 def _kernels() -> Any:

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from headwise.nn.kernels.overlap_triton import overlap, overlapping, wait_for_results
+from headwise.nn.kernels.overlap_triton import let_next_begin_and_wait, overlap, overlapping
 
 
 def row_product(x, weight, bias, relu, parts, tile):
@@ -20,7 +20,7 @@ def row_product(x, weight, bias, relu, parts, tile):
     return overlapping(out)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def _product(
     x_pointer, weight_pointer, bias_pointer, out_pointer, rows, columns, x_stride, weight_stride,
     DEPTH: tl.constexpr, BIAS: tl.constexpr, RELU: tl.constexpr,
@@ -39,10 +39,10 @@ def _product(
         total += tl.load(bias_pointer + column, (column < columns) & (part == 0), 0.0).to(tl.float32)[None, :]
     if CHUNK == DEPTH:  # all its weights, before it waits
         ahead = tl.load(weights, of_columns, 0.0)
-        wait_for_results(OVERLAP)
+        let_next_begin_and_wait(OVERLAP)
         total = tl.dot(tl.load(own, of_rows, 0.0), tl.trans(ahead), total)
     else:
-        wait_for_results(OVERLAP)
+        let_next_begin_and_wait(OVERLAP)
         for start in range(0, DEPTH, CHUNK):
             values = tl.load(own + start, of_rows, 0.0)
             total = tl.dot(values, tl.trans(tl.load(weights + start, of_columns, 0.0)), total)

@@ -9,7 +9,7 @@ from headwise.nn.kernels import usable
 
 
 def token_embedding(tokens: Tensor, table: Tensor, places: Tensor, positions: Tensor) -> Tensor:
-    """Tokens [R], their table [V, D], places [R], theirs [L, D] -> the sums [R, D]."""
+    """Tokens [R], their table [V, D], places [R], theirs [L, D] -> the sums [R, D]. Tables have no gaps."""
     if usable(table):
         return _kernels().token_embedding(tokens, table, places, positions)  # type: ignore[no-any-return]
     return F.embedding(tokens, table) + F.embedding(places, positions)

@@ -5,7 +5,7 @@
 import triton
 import triton.language as tl
 
-from headwise.nn.kernels.overlap_triton import overlap, overlapping, wait_for_results
+from headwise.nn.kernels.overlap_triton import let_next_begin_and_wait, overlap, overlapping
 
 
 def token_embedding(tokens, table, places, positions):
@@ -26,8 +26,8 @@ def _embed(
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, PADDED)
     inside = column < WIDTH
-    wait_for_results(OVERLAP)
+    let_next_begin_and_wait(OVERLAP)
     token, place = tl.load(token_pointer + row), tl.load(place_pointer + row)
-    meant = tl.load(table_pointer + token * WIDTH + column, inside, 0.0)
-    where = tl.load(position_pointer + place * WIDTH + column, inside, 0.0)
-    tl.store(out_pointer + row * WIDTH + column, meant + where, inside)
+    meant = tl.load(table_pointer + token * WIDTH + column, inside, 0.0).to(tl.float32)
+    where = tl.load(position_pointer + place * WIDTH + column, inside, 0.0).to(tl.float32)
+    tl.store(out_pointer + row * WIDTH + column, (meant + where).to(out_pointer.dtype.element_ty), inside)
