@@ -38,7 +38,16 @@ def wait_for_steps(child: Child, run: Path, steps: int = 2) -> None:
         pass
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+heeds_a_closed_terminal = pytest.mark.skipif(
+    signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, reason="started with nohup, which runs heed too"
+)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=heeds_a_closed_terminal)],
+    ids=lambda number: number.name,
+)
 def test_a_signal_saves_and_says_how_to_go_on(whole: Undisturbed, recipe: Path, number: signal.Signals) -> None:
     run = run_of(recipe)
     child = start(recipe)
@@ -102,6 +111,7 @@ def test_nobody_needs_to_read_the_messages(whole: Undisturbed, recipe: Path) -> 
 
 
 @pytest.mark.slow
+@heeds_a_closed_terminal
 @pytest.mark.skipif(not Path("/usr/bin/setsid").exists(), reason="needs setsid, to give a process a terminal")
 def test_a_closed_terminal_saves(tmp_path: Path) -> None:
     """The real command on a real terminal, progress bar and all, whose window is closed."""

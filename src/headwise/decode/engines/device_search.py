@@ -215,7 +215,7 @@ def sent(tensor: Tensor, device: torch.device) -> Tensor:
 
 @contextlib.contextmanager
 def _collecting_later() -> Iterator[None]:
-    """Thousands of new lists would have Python look through all there is for garbage, and find none in milliseconds."""
+    """Thousands of new lists have Python look for garbage among all that there is, for milliseconds, and find none."""
     with _PAUSING:  # or the second of two that pause it at once could leave it off
         collects = gc.isenabled()
         gc.disable()

@@ -47,6 +47,6 @@ def _product(
             values = tl.load(own + start, of_rows, 0.0)
             total = tl.dot(values, tl.trans(tl.load(weights + start, of_columns, 0.0)), total)
     if RELU:
-        total = tl.maximum(total, 0.0)
+        total = tl.where(total < 0.0, 0.0, total)  # what is no number stays none
     out = out_pointer + (part * rows + row)[:, None] * columns + column[None, :]
     tl.store(out, total.to(out_pointer.dtype.element_ty), of_rows & (column < columns)[None, :])
