@@ -102,8 +102,9 @@ def test_nobody_is_left_when_it_ends_early() -> None:
 
 
 PARENT = """
-import sys, time
+import signal, sys, time
 from headwise.data import workers
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background, where tests may run, ignores it
 workers.FEW = 0
 sys.path.insert(0, {folder!r})
 from sleeper import sleep
