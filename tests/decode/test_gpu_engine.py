@@ -16,12 +16,12 @@ from headwise.decode.options import SamplingOptions, SearchOptions, SearchReques
 from headwise.decode.search import beam_search
 from headwise.decode.stepper import DecoderStepper
 from headwise.errors import ConfigError, HeadwiseError
-from headwise.nn.kernels import INTERPRETED, row_product, usable_on
+from headwise.nn.kernels import row_product
+from tests.kernels import DEVICE, needs_kernels
 from tests.shapes import PAD, VARIANTS, random_model, sentences, small
 
 pytestmark = pytest.mark.filterwarnings("ignore:Conversion of an array")  # of Triton's interpreter
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 FITTING = {name: config for name, config in VARIANTS.items() if fits(random_model(config))}
 
 
@@ -157,7 +157,7 @@ def test_more_sentences_than_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_long_and_short_sources_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "SLOTS", 8)
-    monkeypatch.setattr(gpu, "ENCODED", 128)
+    monkeypatch.setattr(gpu, "ENCODED", 100)
     monkeypatch.setattr(gpu, "UNDIVIDED", 64)
     agree(small(), 30, SearchOptions(1, 2, 2, 1, 1.0, forbidden=(0, 1), exact=False), [[]] * 30, longest=80)
 
@@ -178,10 +178,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.skipif(
-    not (INTERPRETED or (DEVICE.type == "cuda" and usable_on(DEVICE))),
-    reason="needs a GPU, or TRITON_INTERPRET=1 and Triton",
-)
+@needs_kernels
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_products_of_few_rows_are_those_of_the_library(kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     model = random_model(small(width=48, hidden=64, **kind)).to(DEVICE)

@@ -3,18 +3,13 @@
 import pytest
 import torch
 
-from headwise.nn.kernels import INTERPRETED, cached_attention, usable_on
+from headwise.nn.kernels import cached_attention
 from headwise.nn.kernels.cached_attention import Heads, attend_memory, attend_past
+from tests.kernels import DEVICE, needs_kernels
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SHAPES = {"plain": Heads(4, 4, 16, 0.25), "grouped": Heads(4, 2, 16, 0.3), "odd": Heads(3, 3, 10, 0.5)}
 
 pytestmark = pytest.mark.filterwarnings("ignore:Conversion of an array")  # of Triton's interpreter
-
-needs_kernels = pytest.mark.skipif(
-    not INTERPRETED and (DEVICE.type == "cpu" or not usable_on(DEVICE)),
-    reason="needs a GPU, or TRITON_INTERPRET=1 and Triton",
-)
 
 
 def oracle(monkeypatch: pytest.MonkeyPatch) -> None:

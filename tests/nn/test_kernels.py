@@ -43,7 +43,8 @@ needs_kernels = pytest.mark.skipif(
 @pytest.mark.skipif(not kernels.INSTALLED, reason="Triton is not installed")
 def test_in_the_interpreter() -> None:
     """In a process of its own: whether kernels are interpreted is decided once, when Triton is imported."""
-    files = [str(Path(__file__)), str(Path(__file__).with_name("test_row_product.py"))]
+    names = ("kernels", "cached_attention", "likeliest", "row_product")
+    files = [str(Path(__file__).with_name(f"test_{name}.py")) for name in names]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
     done = subprocess.run(command, env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -3,16 +3,12 @@
 import pytest
 import torch
 
-from headwise.nn.kernels import INTERPRETED, likeliest, usable_on
-
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+from headwise.nn.kernels import likeliest
+from tests.kernels import DEVICE, needs_kernels
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Conversion of an array"),  # of Triton's interpreter
-    pytest.mark.skipif(
-        not INTERPRETED and (DEVICE.type == "cpu" or not usable_on(DEVICE)),
-        reason="needs a GPU, or TRITON_INTERPRET=1 and Triton",
-    ),
+    needs_kernels,
 ]
 
 

@@ -9,18 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from headwise.nn.kernels import INTERPRETED, residual_norm, row_product, usable_on
+from headwise.nn.kernels import residual_norm, row_product
 from headwise.nn.kernels.row_product import Tile
 from headwise.nn.kernels.token_embedding import token_embedding
-
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+from tests.kernels import DEVICE, needs_kernels
 
 pytestmark = pytest.mark.filterwarnings("ignore:Conversion of an array")  # of Triton's interpreter
-
-needs_kernels = pytest.mark.skipif(
-    not INTERPRETED and (DEVICE.type == "cpu" or not usable_on(DEVICE)),
-    reason="needs a GPU, or TRITON_INTERPRET=1 and Triton",
-)
 
 
 def random(*shape: int) -> Tensor:

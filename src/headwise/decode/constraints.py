@@ -22,7 +22,6 @@ __all__ = [
     "Prefixes",
     "SearchOptions",
     "Step",
-    "check_limits",
     "checked_limits",
     "constrain",
     "constraints",

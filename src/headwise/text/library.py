@@ -22,8 +22,9 @@ from headwise.text.spelling import from_letters, from_sentencepiece, show, words
 from headwise.text.tokenizer import WORD_START, Tokenizer
 
 DESCRIPTION = "library.json"
-TOGETHER = 4096
 """The part that holds the library's own description of the tokenizer."""
+TOGETHER = 4096
+"""Texts that are encoded at once: what the library returns is many times as large as the ids."""
 
 
 def parse(description: bytes) -> tokenizers.Tokenizer:
@@ -71,7 +72,6 @@ class Library(Tokenizer):
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         prepared = [well_formed(text) for text in texts] if self.keeps_text else normalise_all(texts)
-        # Some at a time: what the library returns is many times as large as the ids.
         stretches = (prepared[first : first + TOGETHER] for first in range(0, len(prepared), TOGETHER))
         encoded = (self._library.encode_batch_fast(some, add_special_tokens=False) for some in stretches)
         return [each.ids for some in encoded for each in some]

@@ -26,8 +26,6 @@ from headwise.decode.options import SearchOptions
 from headwise.nn.kernels import usable
 from headwise.nn.kernels.likeliest import likeliest
 
-_PAUSING = threading.Lock()
-
 
 class DeviceSearch:
     """Greedy or beam search in N slots."""
@@ -211,6 +209,9 @@ class DeviceSearch:
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
     """There, or on its way while Python goes on: PyTorch keeps pinned memory until what is to come of it is there."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+
+
+_PAUSING = threading.Lock()
 
 
 @contextlib.contextmanager

@@ -230,9 +230,11 @@ def _embedding(weight: Tensor, scale: float, dtype: torch.dtype) -> Tensor:
     return (weight.detach() * scale).to(dtype).contiguous()
 
 
-def _linear(modules: Sequence[nn.Module], dtype: torch.dtype, in_parts: bool = False) -> Callable[[Tensor], Tensor]:
+def _linear(
+    modules: Sequence[nn.Module], dtype: torch.dtype, relu: bool = False, in_parts: bool = False
+) -> Callable[[Tensor], Tensor]:
     weight, bias = _weights(modules, dtype)
-    return lambda x: row_product(x, weight, bias, in_parts=in_parts)
+    return lambda x: row_product(x, weight, bias, relu, in_parts)
 
 
 def _weights(modules: Sequence[nn.Module], dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
@@ -257,7 +259,8 @@ def _feed_forward(inner: FeedForward | GatedFeedForward, dtype: torch.dtype) -> 
             return contract(activation(gate) * value)
 
         return gated
-    weight, bias = _weights([inner.expand], dtype)
     if activation is F.relu:  # the product itself can end in it
-        return lambda x: contract(row_product(x, weight, bias, relu=True))
-    return lambda x: contract(activation(row_product(x, weight, bias)))
+        ended = _linear([inner.expand], dtype, relu=True)
+        return lambda x: contract(ended(x))
+    expand = _linear([inner.expand], dtype)
+    return lambda x: contract(activation(expand(x)))

@@ -44,7 +44,7 @@ def row_product(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool = Fal
         parts = depth // PART_DEPTH if in_parts and depth % PART_DEPTH == 0 else 1
         tile = _tile(rows, columns, depth // parts, parts)
         return _kernels().row_product(x, weight, bias, relu, parts, tile)  # type: ignore[no-any-return]
-    if relu and bias is not None and x.is_cuda:  # the library's product itself can end in it
+    if relu and bias is not None:  # the library's product itself can end in it
         return torch._addmm_activation(bias, x, weight.t())
     product = F.linear(x, weight, bias)
     return F.relu(product) if relu else product
