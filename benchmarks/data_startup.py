@@ -108,7 +108,7 @@ def make_corpus(folder: Path, pairs: int, args: argparse.Namespace) -> int:
 
 
 def lines_of(sources: Iterable[Path], targets: Iterable[Path]) -> Iterator[tuple[str, str]]:
-    from headwise.data.formats import read_parallel
+    from headwise.data.read.formats import read_parallel
 
     for source, target in zip(sources, targets, strict=True):
         for pair in read_parallel(source, target):
@@ -186,8 +186,8 @@ def work(folder: Path, args: argparse.Namespace) -> None:
         phase, began, used = name, now, spent
 
     from headwise.config import CorpusConfig, DataConfig, TextConfig
-    from headwise.data.batches import BatchStream
-    from headwise.data.prepare import prepare
+    from headwise.data.batch.stream import BatchStream
+    from headwise.data.prepare.parallel_text import prepare
     from headwise.text.kinds import load_tokenizer, train_tokenizer
 
     def trained(*given: Any) -> Any:

@@ -212,7 +212,7 @@ def untrained(model: Path, seed: int, out: Path) -> Path:
     import torch
 
     from headwise.models.build import build
-    from headwise.models.folder import load, save_model
+    from headwise.models.folder.load import load, save_model
 
     folder = out / f"{model.resolve().name}-{seed}"
     if not folder.exists():
@@ -236,8 +236,8 @@ def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
     import torch
 
     from headwise.config import to_tables
-    from headwise.models.folder import CHECKPOINTS, WEIGHTS
-    from headwise.storage import read_json
+    from headwise.files.storage import read_json
+    from headwise.models.folder.load import CHECKPOINTS, WEIGHTS
     from headwise.train.run import SCORES, stored_recipe, train
     from headwise.train.start import recipe_from
 

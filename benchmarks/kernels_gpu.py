@@ -37,8 +37,8 @@ from headwise.nn.kernels.short_attention import (
     packed_cross_attention,
     packed_self_attention,
 )
-from headwise.train import loss as loss_module
-from headwise.train.loss import TokenLoss, plain_cross_entropy, projected_cross_entropy
+from headwise.train.step import loss as loss_module
+from headwise.train.step.loss import TokenLoss, plain_cross_entropy, projected_cross_entropy
 
 HEADS, WIDTH = 8, 64
 TYPICAL = 24

@@ -18,10 +18,10 @@ from pathlib import Path
 from rows import Row, add_output, show, write
 
 from headwise.config import ModelConfig, Recipe, from_tables
-from headwise.data.files import numbered_lines
-from headwise.models.folder import load
-from headwise.models.weights import parameter_count, weights_of
-from headwise.train.report import read_log
+from headwise.data.read.files import numbered_lines
+from headwise.models.folder.load import load
+from headwise.models.folder.weights import parameter_count, weights_of
+from headwise.train.report.console import read_log
 from headwise.train.run import SCORES, stored_recipe
 
 RECIPES = Path(__file__).parent.parent / "recipes"

@@ -163,13 +163,13 @@ def control(folder: Path, args: argparse.Namespace) -> None:
     """The other worker: the same model, its gradients and Adam's moments, and nothing else."""
     import torch
 
-    from headwise.data.batches import Batch
+    from headwise.data.batch.stream import Batch
+    from headwise.files.storage import read_json
     from headwise.models.build import build
     from headwise.presets import resolve
-    from headwise.storage import read_json
     from headwise.train.loop import clip_gradients
-    from headwise.train.optimiser import make_optimiser
-    from headwise.train.translation import teacher_forcing
+    from headwise.train.step.optimiser import make_optimiser
+    from headwise.train.tasks.translation_task import teacher_forcing
 
     recipe = resolve(tables(folder, args))
     model = build(recipe.model, read_json(folder / "run" / "config.json")["vocabulary"], pad=0)

@@ -21,14 +21,14 @@ from rows import Row, add_output, show, write
 from torch import Tensor, nn
 
 from headwise.config import Recipe, override, parse_setting, read_recipe
-from headwise.data.formats import corpus_languages, read_corpus
-from headwise.data.prefetch import prefetch
+from headwise.data.batch.prefetch import prefetch
+from headwise.data.read.formats import corpus_languages, read_corpus
 from headwise.decode.batching import by_length, padded
 from headwise.devices import best_device
 from headwise.evaluate import compare
 from headwise.presets import resolve
-from headwise.train.schedules import learning_rate
-from headwise.train.translation import TranslationJob, open_job
+from headwise.train.step.schedules import learning_rate
+from headwise.train.tasks.translation_task import TranslationJob, open_job
 
 BEAM = 4
 BATCH_TOKENS = 8192

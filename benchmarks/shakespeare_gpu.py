@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rows import Row, add_output, show, write
 
-from headwise.train.report import read_log
+from headwise.train.report.console import read_log
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "shakespeare.toml"
 TARGET = 1.4697

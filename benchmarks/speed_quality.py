@@ -15,10 +15,10 @@ from pathlib import Path
 
 from rows import Row, add_output, show, write
 
-from headwise.data.files import numbered_lines
+from headwise.data.read.files import numbered_lines
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.evaluate import compare
-from headwise.models.weights import parameter_count
+from headwise.models.folder.weights import parameter_count
 
 SINGLE = 50
 """Sentences that are translated one by one."""

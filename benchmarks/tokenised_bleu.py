@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
 
-from headwise.data.files import numbered_lines
+from headwise.data.read.files import numbered_lines
 
 Prepare = Callable[[list[str]], list[str]]
 

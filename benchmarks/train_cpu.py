@@ -28,16 +28,16 @@ from rows import Row, add_output, show, write
 from torch import Tensor, nn
 
 from headwise.config import ModelConfig, Recipe, TextConfig, TrainConfig
-from headwise.data.batches import Batch, BatchStream
-from headwise.data.encoded import EncodedCorpus, EncodedWriter
-from headwise.data.prepared import TrainCorpus
+from headwise.data.batch.stream import Batch, BatchStream
+from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedWriter
+from headwise.data.prepare.result import TrainCorpus
 from headwise.models.build import build
 from headwise.nn.positions import Sinusoidal
 from headwise.presets import PRESETS, preset_config
 from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import EOS, PAD, SOS
 from headwise.train.loop import clip_gradients, make_optimiser
-from headwise.train.translation import teacher_forcing
+from headwise.train.tasks.translation_task import teacher_forcing
 
 BAR = 1.3
 SMOOTHING, CLIP, DROPOUT, RATE = 0.1, 1.0, 0.1, 1e-4

@@ -31,14 +31,14 @@ from rows import Row, add_output, show, write
 from torch import Tensor, nn
 
 from headwise.config import ModelConfig, Recipe
-from headwise.data.packing import PackedBatch, pack
-from headwise.data.rows import Batch
+from headwise.data.batch.packed_pairs import PackedBatch, pack
+from headwise.data.batch.padded import Batch
 from headwise.models.build import build
 from headwise.presets import preset_config, resolve
-from headwise.train.backward import Plain, Recorded, compile_layers
 from headwise.train.loop import clip_gradients, update
-from headwise.train.optimiser import make_optimiser
-from headwise.train.translation import teacher_forcing
+from headwise.train.step.backward import Plain, Recorded, compile_layers
+from headwise.train.step.optimiser import make_optimiser
+from headwise.train.tasks.translation_task import teacher_forcing
 
 VOCABULARY = 37_120
 DEVICE = torch.device("cuda")
@@ -290,9 +290,9 @@ def curve(recipe_file: Path, settings: Sequence[str], steps: int) -> Iterator[Ro
     import tempfile
 
     from headwise.config import override, parse_setting, read_recipe
-    from headwise.data.packing import PackedStream
-    from headwise.train.schedules import learning_rate
-    from headwise.train.translation import open_job
+    from headwise.data.batch.packed_pairs import PackedStream
+    from headwise.train.step.schedules import learning_rate
+    from headwise.train.tasks.translation_task import open_job
 
     given = dict(parse_setting(setting) for setting in settings)
     with tempfile.TemporaryDirectory() as folder:

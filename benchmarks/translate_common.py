@@ -12,13 +12,13 @@ import torch
 from headwise.config import TextConfig
 from headwise.decode.batching import padded
 from headwise.decode.engines import make_engine
-from headwise.decode.options import SearchOptions, SearchRequest
+from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.models.build import build
-from headwise.models.convert.published import export_published
-from headwise.models.folder import load
-from headwise.models.foreign import write_folder
-from headwise.models.loaded import LoadedModel, Task
-from headwise.models.weights import weights_of
+from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.load import load
+from headwise.models.folder.weights import weights_of
+from headwise.models.published.exchange import export_published
+from headwise.models.published.formats import write_folder
 from headwise.presets import preset_config
 from headwise.text.kinds import train_tokenizer
 

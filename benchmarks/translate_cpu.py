@@ -26,16 +26,16 @@ import torch
 from rows import Row, add_output, show, write
 from translate_common import Run, Transformers, opened, ours, random_sources
 
-from headwise.data.files import numbered_lines
+from headwise.data.read.files import numbered_lines
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.evaluate import compare
-from headwise.models.convert.published import export_published
 from headwise.models.export.ctranslate2 import write_translator
 from headwise.models.export.pieces import vocabularies
-from headwise.models.folder import convert, save_model
-from headwise.models.foreign import write_folder
-from headwise.models.loaded import LoadedModel
-from headwise.models.weights import weights_of
+from headwise.models.folder.description import LoadedModel
+from headwise.models.folder.load import convert, save_model
+from headwise.models.folder.weights import weights_of
+from headwise.models.published.exchange import export_published
+from headwise.models.published.formats import write_folder
 
 DEVICE = torch.device("cpu")
 SYSTEMS = ("int8", "float32", "ctranslate2-int8", "ctranslate2", "transformers")

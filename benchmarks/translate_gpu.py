@@ -19,10 +19,10 @@ import torch
 from rows import Row, add_output, show, write
 from translate_common import Run, Transformers, opened, ours, random_sources
 
-from headwise.data.files import numbered_lines
+from headwise.data.read.files import numbered_lines
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.evaluate import compare
-from headwise.models.loaded import LoadedModel
+from headwise.models.folder.description import LoadedModel
 
 DEVICE = torch.device("cuda")
 ARITHMETIC, MEMORY = 989e12, 4.8e12

@@ -9,9 +9,9 @@ import torch
 
 from headwise.config import ModelConfig, from_tables
 from headwise.models.build import build
-from headwise.models.convert import published
-from headwise.models.convert.published import export_published, fitting_family
-from headwise.models.weights import weights_of
+from headwise.models.folder.weights import weights_of
+from headwise.models.published import exchange as published
+from headwise.models.published.exchange import export_published, fitting_family
 
 pytest.importorskip("transformers", reason="the reference library is a development dependency")
 

@@ -21,12 +21,12 @@ from headwise.config import (
     read_recipe,
     to_tables,
 )
-from headwise.data.batches import Position
+from headwise.data.batch.stream import Position
 from headwise.errors import ConfigError
 from headwise.models.build import FAMILIES, build
-from headwise.models.folder import Task
+from headwise.models.folder.load import Task
 from headwise.presets import DEFAULT, DEFAULTS, PRESETS, preset_config, resolve
-from headwise.train.checkpoint import Progress
+from headwise.train.checkpoint.checkpoint import Progress
 from headwise.train.run import JOBS
 
 CONFIGS = [kind for kind in vars(module).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]

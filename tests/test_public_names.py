@@ -76,5 +76,5 @@ def test_what_needs_torch_loads_it() -> None:
 
 
 def test_a_translator_may_do_without_torch() -> None:
-    """That of an int8 folder does; see tests/decode/test_stored.py."""
+    """That of an int8 folder does; see tests/decode/engines/native/test_native_folder.py."""
     assert "torch" not in loaded_after("from headwise import TranslateOptions, Translation, Translator")

@@ -26,7 +26,7 @@ def test_all_that_the_tour_names_is_there(make_tour: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("`test_is_the_formula`", "`test_is_no_formula`", "no test_is_no_formula in ../tests/train/test_loss.py"),
+        ("`test_is_the_formula`", "`test_is_no_formula`", "no test_is_no_formula in ../tests/train/step/test_loss.py"),
         ("`PostNorm`", "`PastNorm`", "no PastNorm in ../src/headwise/nn/norms.py"),
         ("../src/headwise/nn/masks.py", "../src/headwise/nn/mask.py", "no file ../src/headwise/nn/mask.py"),
         ("(#13-linear)", "(#13-liner)", "no section #13-liner"),

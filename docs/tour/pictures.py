@@ -14,7 +14,7 @@ from headwise.config import TrainConfig
 from headwise.inspect.picture import draw_attention
 from headwise.nn.masks import causal_mask
 from headwise.presets import preset_config
-from headwise.train.schedules import SCHEDULES, learning_rate
+from headwise.train.step.schedules import SCHEDULES, learning_rate
 from tour.one_pass import Pass
 
 FOLDER = Path(__file__).parent

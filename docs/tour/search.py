@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from headwise.decode.search import Hypothesis, SearchOptions, beam_search, greedy
-from headwise.decode.stepper import DecoderState, DecoderStepper
+from headwise.decode.engines.decoder_stepper import DecoderState, DecoderStepper
+from headwise.decode.search.beam import Hypothesis, SearchOptions, beam_search, greedy
 from headwise.decode.translator import TranslateOptions
 from headwise.models.encoder_decoder import EncoderDecoder
 from tour.one_pass import REFERENCE, SENTENCE, Pass

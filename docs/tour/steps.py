@@ -10,12 +10,12 @@ from torch import Tensor
 
 from headwise.config import TrainConfig
 from headwise.decode.alignment import align, pharaoh
-from headwise.decode.stepper import DecoderStepper
+from headwise.decode.engines.decoder_stepper import DecoderStepper
 from headwise.nn.attention import MultiHeadAttention, explicit_attention
 from headwise.nn.masks import EVERYTHING, additive, causal_mask
 from headwise.nn.positions import Sinusoidal
 from headwise.nn.stack import Layer
-from headwise.train.loss import plain_cross_entropy, projected_cross_entropy
+from headwise.train.step.loss import plain_cross_entropy, projected_cross_entropy
 from tour import pictures, search
 from tour.one_pass import SENTENCE, Pass
 from tour.text import difference, number, numbers, rms, shape, share, table, tiny

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headwise.decode.labeller import Labeller
     from headwise.decode.translator import TranslateOptions, Translation, Translator
     from headwise.errors import HeadwiseError
-    from headwise.models.folder import LoadedModel, load
+    from headwise.models.folder.load import LoadedModel, load
 
 _HOMES = {
     "Embedder": "headwise.decode.embedder",
@@ -38,12 +38,12 @@ _HOMES = {
     "Generator": "headwise.decode.generator",
     "HeadwiseError": "headwise.errors",
     "Labeller": "headwise.decode.labeller",
-    "LoadedModel": "headwise.models.folder",
+    "LoadedModel": "headwise.models.folder.load",
     "Recipe": "headwise.config",
     "TranslateOptions": "headwise.decode.translator",
     "Translation": "headwise.decode.translator",
     "Translator": "headwise.decode.translator",
-    "load": "headwise.models.folder",
+    "load": "headwise.models.folder.load",
 }
 
 

@@ -8,17 +8,17 @@ import torch
 
 from headwise import __version__
 from headwise.decode.engines.availability import availability
-from headwise.decode.shortlist import find_shortlists
+from headwise.decode.shortlist.table import find_shortlists
 from headwise.devices import best_device
 from headwise.errors import CheckpointError
+from headwise.files.storage import read_json
 from headwise.metrics import shown
-from headwise.models.folder import checkpoints, load
-from headwise.models.weights import parameter_count
+from headwise.models.folder.load import checkpoints, load
+from headwise.models.folder.weights import parameter_count
 from headwise.presets import PRESETS
-from headwise.storage import read_json
 from headwise.text.kinds import TOKENIZERS
 from headwise.text.tokenizer import Tokenizer
-from headwise.train.checkpoint import read_progress
+from headwise.train.checkpoint.checkpoint import read_progress
 from headwise.train.run import SCORES
 
 

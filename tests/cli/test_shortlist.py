@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from headwise.cli import main
-from headwise.decode import shortlist
 from headwise.decode.engines.native.library import supported
-from headwise.decode.shortlist import read_shortlists
-from headwise.models.folder import load_description, save_model
+from headwise.decode.shortlist import table as shortlist
+from headwise.decode.shortlist.table import read_shortlists
+from headwise.models.folder.load import load_description, save_model
 from headwise.nn import int8
+from tests.cli.test_train import SHORT
 from tests.commands import Capture, lines_file, ok, wrong
 from tests.kinds import encoder
 from tests.taught import PAIRS, SOURCES, TARGETS, taught
-from tests.test_cli_train import SHORT
 
 FILE = "shortlist.safetensors"
 

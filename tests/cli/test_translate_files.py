@@ -18,10 +18,10 @@ import pytest
 import torch
 
 from headwise.cli import main
-from headwise.cli.shares import own_device
-from headwise.decode import bulk
-from headwise.decode.partial import Share, partial_path, state_path
-from headwise.models.folder import save_model
+from headwise.cli.shard import own_device
+from headwise.decode.bulk import lines as bulk
+from headwise.decode.bulk.partial import Share, partial_path, state_path
+from headwise.models.folder.load import save_model
 from tests.commands import SAVING_OFTEN, Capture, contents, lines_file, ok, shell, wrong
 from tests.taught import SOURCES, TARGETS, taught
 
@@ -62,7 +62,7 @@ def command(model: Path, source: Path, out: Path, *more: object) -> list[object]
 def stop_after(monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
     """A request to stop that is seen at the so many-th look."""
     counts = itertools.count(1)
-    monkeypatch.setattr("headwise.train.interrupt.StopRequest.__bool__", lambda self: next(counts) > looks)
+    monkeypatch.setattr("headwise.interrupt.StopRequest.__bool__", lambda self: next(counts) > looks)
 
 
 def remains(out: Path) -> set[str]:

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwise.data.encoded import EncodedCorpus, EncodedWriter
-
-from .tiny import TinyTokenizer
+from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedWriter
+from tests.data.tiny import TinyTokenizer
 
 Write = Callable[[str, str | bytes], Path]
 Encode = Callable[[Sequence[tuple[int, int]]], EncodedCorpus]

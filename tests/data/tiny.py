@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from headwise.text.parts import Parts, read_parts
+from headwise.text.stored import Parts, read_parts
 from headwise.text.tokenizer import Tokenizer
 
 

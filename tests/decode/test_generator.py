@@ -8,10 +8,10 @@ import torch
 
 from headwise.config import ModelConfig
 from headwise.decode.generator import GenerateOptions, Generator
-from headwise.decode.sampling import SamplingOptions
+from headwise.decode.search.sampling import SamplingOptions
 from headwise.errors import ConfigError, DataError
-from headwise.models.folder import LoadedModel
-from headwise.models.loaded import Ids
+from headwise.models.folder.description import Ids
+from headwise.models.folder.load import LoadedModel
 from tests.kinds import GPT, LLAMA, LSTM_LM, language_model, remembering
 from tests.taught import SOURCES
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwise.decode.batching import BATCH_TOKENS
-from headwise.decode.hypothesis import length_penalty
-from headwise.decode.sampling import SamplingOptions
+from headwise.decode.search.hypothesis import length_penalty
+from headwise.decode.search.sampling import SamplingOptions
 from headwise.decode.translator import TranslateOptions, Translation, Translator
 from headwise.errors import ConfigError, DataError
-from headwise.models.folder import LoadedModel
+from headwise.models.folder.load import LoadedModel
 from tests.taught import PAIRS, SHAPE, SOURCES, TARGETS, taught, translator
 
 MIXED = [

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from headwise.models.convert.table import PUBLISHED
+from headwise.models.published.family_table import PUBLISHED
 from tests.parity import causal, encoder_decoders, encoders, vision
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.convert.published import Imported, export_published, fitting_family, import_published
-from headwise.models.foreign import Foreign, read_folder
+from headwise.models.published.exchange import Imported, export_published, fitting_family, import_published
+from headwise.models.published.formats import Foreign, read_folder
 
 hf = pytest.importorskip("transformers", reason="the reference library is a development dependency")
 
@@ -153,7 +153,7 @@ def test_a_shape_that_no_family_has_is_refused_with_what_is_lost(saved: Foreign)
 @pytest.mark.parametrize("share", [30 / 44, 2 / 49, 0.25])
 def test_the_share_that_turns_survives_its_division(share: float) -> None:
     from headwise.config import ModelConfig
-    from headwise.models.convert.rotary import rotary_share
+    from headwise.models.published.rotary_rules import rotary_share
 
     head_width = 44 if share > 0.5 else 49 if share < 0.1 else 64
     turning = round(head_width * share)

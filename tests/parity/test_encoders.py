@@ -13,11 +13,11 @@ from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
 from headwise.models.classifier import Classifier
-from headwise.models.convert.published import Imported, export_published, fitting_family, import_published
-from headwise.models.foreign import Foreign, read_folder
-from headwise.models.loaded import Ids
+from headwise.models.folder.description import Ids
+from headwise.models.folder.weights import set_weights, weights_of
 from headwise.models.masked_lm import MaskedLM
-from headwise.models.weights import set_weights, weights_of
+from headwise.models.published.exchange import Imported, export_published, fitting_family, import_published
+from headwise.models.published.formats import Foreign, read_folder
 
 pytest.importorskip("transformers", reason="the reference library is a development dependency")
 

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from headwise.models.build import build
 from headwise.models.causal_lm import CausalLM
 from headwise.models.classifier import Classifier
-from headwise.models.convert.published import Imported, export_published, import_published
-from headwise.models.convert.rules import Rule
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.foreign import read_folder, write_folder
+from headwise.models.folder.weights import set_weights
 from headwise.models.masked_lm import MaskedLM
+from headwise.models.published.exchange import Imported, export_published, import_published
+from headwise.models.published.formats import read_folder, write_folder
+from headwise.models.published.rules import Rule
 from headwise.models.vision import VisionTransformer
-from headwise.models.weights import set_weights
 
 hf = pytest.importorskip("transformers", reason="the reference library is a development dependency")
 

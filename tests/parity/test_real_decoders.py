@@ -10,8 +10,8 @@ import torch
 
 from headwise.decode.generator import GenerateOptions, Generator
 from headwise.decode.translator import TranslateOptions, Translator
-from headwise.models.folder import convert
-from headwise.models.foreign import read_gguf
+from headwise.models.folder.load import convert
+from headwise.models.published.formats import read_gguf
 
 pytestmark = [
     pytest.mark.weights,

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from headwise.models.build import build
-from headwise.models.convert.published import Imported, export_published, import_published
-from headwise.models.foreign import read_folder, write_folder
+from headwise.models.folder.weights import set_weights
 from headwise.models.masked_lm import MaskedLM
-from headwise.models.weights import set_weights
+from headwise.models.published.exchange import Imported, export_published, import_published
+from headwise.models.published.formats import read_folder, write_folder
 from headwise.nn.pooling import mean_of_real
 
 hf = pytest.importorskip("transformers", reason="the reference library is a development dependency")

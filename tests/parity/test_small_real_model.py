@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from headwise.models.folder import convert, load
+from headwise.models.folder.load import convert, load
 from headwise.models.masked_lm import MaskedLM
 
 hf = pytest.importorskip("transformers", reason="the reference library is a development dependency")

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import torch
 
-from headwise.storage import load_tensors
-from headwise.train.checkpoint import checkpoints
-
-from .faults import At, Undisturbed, names, newest_step, start
-from .runs import write_recipe
+from headwise.files.storage import load_tensors
+from headwise.train.checkpoint.checkpoint import checkpoints
+from tests.system.faults import At, Undisturbed, names, newest_step, start
+from tests.system.runs import write_recipe
 
 
 def flip(content: bytes, rng: random.Random) -> bytes:

@@ -27,12 +27,11 @@ from typing import Any, Literal
 
 import torch
 
-from headwise.models.folder import checkpoints, load, load_weights
-from headwise.storage import load_tensors
-from headwise.train.checkpoint import read_progress
-from headwise.train.report import read_log
-
-from .runs import write_recipe
+from headwise.files.storage import load_tensors
+from headwise.models.folder.load import checkpoints, load, load_weights
+from headwise.train.checkpoint.checkpoint import read_progress
+from headwise.train.report.console import read_log
+from tests.system.runs import write_recipe
 
 PRELOADED = [
     "torch",
@@ -40,8 +39,8 @@ PRELOADED = [
     "headwise.cli",
     "headwise.train.run",
     "headwise.train.start",
-    "headwise.train.translation",
-    "headwise.train.causal_lm",
+    "headwise.train.tasks.translation_task",
+    "headwise.train.tasks.causal_lm_task",
     "matplotlib.figure",
     "matplotlib.backends.backend_agg",
     "sentencepiece",
@@ -53,17 +52,17 @@ PRELOADED = [
 
 PHASES = {
     "headwise/train/run.py train": "start-up",
-    "headwise/train/translation.py open_job": "preparing data",
-    "headwise/train/causal_lm.py open_job": "preparing data",
+    "headwise/train/tasks/translation_task.py open_job": "preparing data",
+    "headwise/train/tasks/causal_lm_task.py open_job": "preparing data",
     "headwise/text/kinds.py train_tokenizer": "training the tokenizer",
     "headwise/train/start.py first_model": "start-up",
     "headwise/train/loop.py fit": "training steps",
     "headwise/train/loop.py resume": "resuming",
     "headwise/train/loop.py validated": "validating",
     "headwise/train/loop.py metrics_of": "validating",
-    "headwise/train/checkpoint.py save_checkpoint": "writing a checkpoint",
-    "headwise/train/checkpoint.py remove_old": "removing old checkpoints",
-    "headwise/train/curves.py draw_curves": "writing the model folder",
+    "headwise/train/checkpoint/checkpoint.py save_checkpoint": "writing a checkpoint",
+    "headwise/train/checkpoint/checkpoint.py remove_old": "removing old checkpoints",
+    "headwise/train/report/curves.py draw_curves": "writing the model folder",
     "headwise/train/run.py finish": "writing the model folder",
 }
 """What a process is doing, by the innermost of these functions that it is in."""
@@ -202,8 +201,8 @@ def run_child(
     os.dup2(output, 2)
     sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     torch.set_num_threads(1)
-    from headwise import storage
     from headwise.cli import main
+    from headwise.files import storage
 
     storage.PATIENCE, storage.LOOK_EVERY = seconds_for_room, 0.05
     watch_files(str(Path(arguments[1]).parent), fault, told.fileno())

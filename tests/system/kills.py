@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .faults import (
+from tests.system.faults import (
     AT_FIRST,
     NAMED,
     STEPPING,
@@ -21,7 +21,7 @@ from .faults import (
     start,
     undisturbed,
 )
-from .runs import STEPS, VARIANTS, write_recipe
+from tests.system.runs import STEPS, VARIANTS, write_recipe
 
 
 @dataclass

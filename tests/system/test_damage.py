@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from .damage import KINDS, damageable, go_on_damaged, half_way
-from .faults import Undisturbed, undisturbed
-from .runs import best_of_validations, mean_of_checkpoints
+from tests.system.damage import KINDS, damageable, go_on_damaged, half_way
+from tests.system.faults import Undisturbed, undisturbed
+from tests.system.runs import best_of_validations, mean_of_checkpoints
 
 
 @pytest.fixture(scope="module")

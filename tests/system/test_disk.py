@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .faults import (
+from tests.system.faults import (
     NAMED,
     At,
     Child,
@@ -23,7 +23,7 @@ from .faults import (
     start,
     undisturbed,
 )
-from .runs import best_of_validations, write_recipe
+from tests.system.runs import best_of_validations, write_recipe
 
 
 @pytest.fixture(scope="module")

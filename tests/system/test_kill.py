@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from .faults import NAMED, At, check_folder_is_whole, check_same_end, start, undisturbed
-from .kills import kill_runs
-from .runs import OFTEN, VARIANTS, best_of_validations, write_recipe
+from tests.system.faults import NAMED, At, check_folder_is_whole, check_same_end, start, undisturbed
+from tests.system.kills import kill_runs
+from tests.system.runs import OFTEN, VARIANTS, best_of_validations, write_recipe
 
 
 @pytest.mark.slow

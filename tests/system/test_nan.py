@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from headwise.train.checkpoint import checkpoints, read_progress
-
-from .faults import At, Undisturbed, check_same_end, events_of, newest_step, start, undisturbed
-from .runs import best_of_validations, write_recipe
+from headwise.train.checkpoint.checkpoint import checkpoints, read_progress
+from tests.system.faults import At, Undisturbed, check_same_end, events_of, newest_step, start, undisturbed
+from tests.system.runs import best_of_validations, write_recipe
 
 SPOILT = (3, 77, 200)
 """Training pairs whose batches have a loss or a gradient that is no number, whenever they come up."""
@@ -19,7 +18,7 @@ SPOILT = (3, 77, 200)
 
 def spoil_batches(factor: float) -> None:
     """In the process: multiply the loss of some batches."""
-    from headwise.train import translation
+    from headwise.train.tasks import translation_task as translation
 
     forcing = translation.teacher_forcing
 

@@ -9,11 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from headwise.train.checkpoint import checkpoints
-from headwise.train.report import read_log
-
-from .faults import Child, Undisturbed, check_folder_is_whole, check_same_end, newest_step, start, undisturbed
-from .runs import best_of_validations, small_translation, write_recipe
+from headwise.train.checkpoint.checkpoint import checkpoints
+from headwise.train.report.console import read_log
+from tests.system.faults import (
+    Child,
+    Undisturbed,
+    check_folder_is_whole,
+    check_same_end,
+    newest_step,
+    start,
+    undisturbed,
+)
+from tests.system.runs import best_of_validations, small_translation, write_recipe
 
 
 @pytest.fixture(scope="module")

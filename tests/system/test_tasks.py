@@ -10,8 +10,7 @@ import pytest
 import headwise
 from headwise.presets import resolve
 from headwise.train.run import train
-
-from .runs import Sequence, recipe_tables, sequences, write_tsv
+from tests.system.runs import Sequence, recipe_tables, sequences, write_tsv
 
 TASKS: dict[str, Callable[[Sequence], Sequence]] = {
     "copy": lambda symbols: symbols,

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from headwise.decode.partial import WHOLE, progress_of
-
-from .test_disk import disk, fill  # noqa: F401 - a fixture
-from .translations import LINES, kill_translations, prepare, said_path, start, undisturbed
+from headwise.decode.bulk.partial import WHOLE, progress_of
+from tests.system.test_disk import disk, fill  # noqa: F401 - a fixture
+from tests.system.translations import LINES, kill_translations, prepare, said_path, start, undisturbed
 
 FEW = 0.3
 """Of the room that the result takes."""

@@ -10,8 +10,16 @@ from typing import Any
 
 import pytest
 
-from .faults import Undisturbed, check_folder_is_whole, check_same_end, last_logged, newest_step, start, undisturbed
-from .runs import best_of_validations, write_recipe
+from tests.system.faults import (
+    Undisturbed,
+    check_folder_is_whole,
+    check_same_end,
+    last_logged,
+    newest_step,
+    start,
+    undisturbed,
+)
+from tests.system.runs import best_of_validations, write_recipe
 
 BATCH = 12
 """The one that cannot be made: that of step 12, in the middle between two checkpoints of these runs."""
@@ -26,8 +34,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 
 def break_batch(kind: str) -> None:
     """In the process: the making of a batch fails as it would if the disk, the memory or the network did."""
-    from headwise.data import prefetch
-    from headwise.train.translation import BatchStream
+    from headwise.data.batch import prefetch
+    from headwise.train.tasks.translation_task import BatchStream
 
     batches = BatchStream.batches
 

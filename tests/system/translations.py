@@ -14,11 +14,10 @@ from typing import Any
 
 import torch
 
-from headwise.decode.partial import Share, progress_of
-from headwise.models.folder import save_model
+from headwise.decode.bulk.partial import Share, progress_of
+from headwise.models.folder.load import save_model
+from tests.system.faults import At, warm, watch_files
 from tests.taught import SOURCES, taught
-
-from .faults import At, warm, watch_files
 
 LINES = [*SOURCES, "", "The dog.", " ".join(SOURCES[:3])] * 12
 
@@ -72,9 +71,9 @@ def run_child(arguments: list[str], out: Path, fault: At | None, seconds_for_roo
     os.dup2(errors, 2)
     sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     torch.set_num_threads(1)
-    from headwise import storage
     from headwise.cli import main
-    from headwise.decode import bulk
+    from headwise.decode.bulk import lines as bulk
+    from headwise.files import storage
 
     storage.PATIENCE, storage.LOOK_EVERY = seconds_for_room, 0.05
     bulk.SAVE_EVERY, bulk.CPU_GROUP_TOKENS, bulk.WINDOW_LINES = 0.02, 300, 100

@@ -3,8 +3,7 @@
 import pytest
 
 from headwise.text import TOKENIZERS, Tokenizer
-
-from .corpus import trained
+from tests.text.corpus import trained
 
 
 @pytest.fixture(scope="session")

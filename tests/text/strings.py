@@ -2,7 +2,7 @@
 
 import random
 
-from .corpus import CORPUS
+from tests.text.corpus import CORPUS
 
 _SCRAPS = [
     "Hello, world!",

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from headwise.errors import ConfigError
 from headwise.text import TOKENIZERS, Tokenizer, load_tokenizer, normalise
-
-from .corpus import CORPUS, LANGUAGES, trained
+from tests.text.corpus import CORPUS, LANGUAGES, trained
 
 EXACT = [kind for kind in TOKENIZERS if kind not in ("words", "characters", "wordpiece")]
 """The kinds that spell whatever they have not seen."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from .small_runs import write_corpus
+from tests.train.small_runs import write_corpus
 
 
 @pytest.fixture(scope="module", autouse=True)

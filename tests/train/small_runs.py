@@ -9,16 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from headwise.config import Recipe, override
-from headwise.data.batches import Batch, Position
+from headwise.data.batch.stream import Batch, Position
+from headwise.files.storage import load_tensors
+from headwise.interrupt import StopRequest
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.presets import resolve
-from headwise.storage import load_tensors
-from headwise.train.interrupt import StopRequest
 from headwise.train.loop import Objective, Validate, fit
-from headwise.train.loss import TokenLoss
-from headwise.train.translation import teacher_forcing
-
-from ..shapes import PAD, VOCABULARY, random_model, small
+from headwise.train.step.loss import TokenLoss
+from headwise.train.tasks.translation_task import teacher_forcing
+from tests.shapes import PAD, VOCABULARY, random_model, small
 
 SOS, EOS = 1, 2
 TINY = {"width": 16, "encoder_layers": 1, "decoder_layers": 1, "heads": 2, "hidden": 16}

@@ -12,18 +12,17 @@ import torch
 from torch import nn
 
 from headwise.config import Recipe
-from headwise.data.batches import Batch
+from headwise.data.batch.stream import Batch
 from headwise.errors import ConfigError
-from headwise.models.folder import checkpoints, step_folder
-from headwise.storage import load_tensors, read_json
-from headwise.train import translation as translation_module
+from headwise.files.storage import load_tensors, read_json
+from headwise.models.folder.load import checkpoints, step_folder
 from headwise.train.loop import Objective
-from headwise.train.loss import TokenLoss
-from headwise.train.report import read_log
+from headwise.train.report.console import read_log
 from headwise.train.run import alone, train
-from headwise.train.translation import teacher_forcing
-
-from .small_runs import FILES, run_recipe, same_tensors, silent
+from headwise.train.step.loss import TokenLoss
+from headwise.train.tasks import translation_task as translation_module
+from headwise.train.tasks.translation_task import teacher_forcing
+from tests.train.small_runs import FILES, run_recipe, same_tensors, silent
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "unigram sampling": {"text.sampling": 0.2},

@@ -13,15 +13,14 @@ import torch
 import headwise
 from headwise.config import Recipe, from_tables
 from headwise.errors import ConfigError
-from headwise.models.folder import checkpoints, load_weights, step_folder
-from headwise.storage import load_tensors, read_json, read_table, write_table
-from headwise.train import translation as translation_module
-from headwise.train.averages import mean_weights
-from headwise.train.curves import draw_curves
-from headwise.train.report import read_log
+from headwise.files.storage import load_tensors, read_json, read_table, write_table
+from headwise.models.folder.load import checkpoints, load_weights, step_folder
+from headwise.train.report.console import read_log
+from headwise.train.report.curves import draw_curves
 from headwise.train.run import Outcome, train
-
-from .small_runs import run_recipe, scripted, silent, write_corpus
+from headwise.train.step.averages import mean_weights
+from headwise.train.tasks import translation_task as translation_module
+from tests.train.small_runs import run_recipe, scripted, silent, write_corpus
 
 QUICK = {"text.kind": "characters", "train.steps": 4, "train.accumulate": 1, "train.validate_every": 2}
 PNG = b"\x89PNG\r\n\x1a\n"

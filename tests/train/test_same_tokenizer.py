@@ -10,10 +10,9 @@ import pytest
 from headwise.config import TextConfig
 from headwise.errors import ConfigError
 from headwise.text.kinds import train_tokenizer
-from headwise.train import translation
 from headwise.train.run import train
-
-from .small_runs import run_recipe, silent, write_corpus
+from headwise.train.tasks import translation_task as translation
+from tests.train.small_runs import run_recipe, silent, write_corpus
 
 
 def test_prepared_data_that_is_made_again_must_have_the_same_tokenizer(

@@ -9,13 +9,12 @@ import torch
 import headwise
 from headwise.config import override, to_tables
 from headwise.errors import ConfigError
+from headwise.files.storage import load_tensors, read_json
 from headwise.presets import resolve
-from headwise.storage import load_tensors, read_json
 from headwise.train.run import train
 from headwise.train.start import recipe_from, starting_point
-
-from .small_runs import run_recipe, silent
-from .texts import text_recipe
+from tests.train.small_runs import run_recipe, silent
+from tests.train.texts import text_recipe
 
 QUICK = {"text.kind": "characters", "train.steps": 4, "train.accumulate": 1, "train.validate_every": 2}
 STILL = {"train.learning_rate": 1e-30, "train.ema": 0.0}

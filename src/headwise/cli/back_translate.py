@@ -12,7 +12,7 @@ from headwise.cli.options import (
     positive,
     sampling,
 )
-from headwise.cli.shares import add_shard, own_device, share_of
+from headwise.cli.shard import add_shard, own_device, share_of
 from headwise.cli.train import say
 from headwise.errors import ConfigError
 
@@ -53,11 +53,11 @@ pairs or fewer to learn from, take --beam 4. The pairs are cleaned as in trainin
 
 
 def run_back_translate(args: argparse.Namespace) -> int:
-    from headwise.decode import bulk
-    from headwise.decode.back_translation import Synthetic, back_translate, made_before
-    from headwise.decode.options import SamplingOptions
+    from headwise.decode.bulk import lines as bulk
+    from headwise.decode.search.options import SamplingOptions
     from headwise.decode.translator import TranslateOptions, Translator
-    from headwise.train.interrupt import StopRequest
+    from headwise.interrupt import StopRequest
+    from headwise.synthesis.back_translate import Synthetic, back_translate, made_before
 
     share = share_of(args)
     args.nbest = 1

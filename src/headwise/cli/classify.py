@@ -36,7 +36,7 @@ def run_classify(args: argparse.Namespace) -> int:
             raise ConfigError("--images takes pictures: give no texts, --input or --pairs with it")
         import torch
 
-        from headwise.data.image_files import read_pictures
+        from headwise.data.read.image_files import read_pictures
 
         labeller = Labeller(model_folder(args), args.device)
         config = labeller.loaded.config

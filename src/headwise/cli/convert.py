@@ -53,12 +53,12 @@ def run_convert(args: argparse.Namespace) -> int:
     if args.model_type and args.to != "huggingface":
         raise ConfigError(f"--as names a family of --to huggingface: --to {args.to} has none")
     if args.to in ("ctranslate2", "onnx"):
-        from headwise.models.export.folder import export
+        from headwise.models.export.export import export
 
         export(source, target, args.to, args.precision)
         print(f"wrote {args.target}: see its README.md")
         return 0
-    from headwise.models.folder import convert
+    from headwise.models.folder.load import convert
 
     if args.precision not in {"headwise": ("float32", "int8"), "huggingface": ("float32",)}[args.to]:
         others = "headwise, ctranslate2 or onnx" if args.precision == "int8" else "ctranslate2 or onnx"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwise.cli.options import Countdown, add_beam, add_command, add_languages, positive
-from headwise.cli.shares import add_shard, own_device, share_of
+from headwise.cli.shard import add_shard, own_device, share_of
 from headwise.cli.train import add_pairs, add_run_options, add_valid_pairs, corpus_tables, say, train_tables
 from headwise.config import override
 from headwise.errors import ConfigError
@@ -58,9 +58,9 @@ with the same options. It is measured on --test-pairs, or else on real pairs tha
 
 def run_distill(args: argparse.Namespace) -> int:
     from headwise.decode.translator import TranslateOptions, Translator
-    from headwise.train.card import how_to_use
-    from headwise.train.distill import distill
-    from headwise.train.interrupt import StopRequest
+    from headwise.interrupt import StopRequest
+    from headwise.synthesis.distill import distill
+    from headwise.train.report.card import how_to_use
 
     share = share_of(args)
     tell = say if share.talks else (lambda text: None)

@@ -69,7 +69,7 @@ def run_embed(args: argparse.Namespace) -> int:
 def save_array(path: str, array: Any) -> int:
     import numpy as np
 
-    from headwise.atomic import replacing
+    from headwise.files.atomic import replacing
 
     with replacing(Path(path)) as temporary, temporary.open("wb") as file:
         np.save(file, array)

@@ -24,7 +24,7 @@ headwise average my-model/checkpoints/step-* --out my-model-averaged
 
 
 def run_average(args: argparse.Namespace) -> int:
-    from headwise.train.averaged import average_checkpoints
+    from headwise.train.checkpoint.average import average_checkpoints
 
     average_checkpoints([Path(path) for path in args.checkpoints], Path(args.out))
     print(f"wrote the mean of {len(args.checkpoints)} to {args.out}")

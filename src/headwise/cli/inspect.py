@@ -10,7 +10,7 @@ from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
     from headwise.inspect.maps import AttentionMaps
-    from headwise.models.folder import LoadedModel
+    from headwise.models.folder.load import LoadedModel
 
 
 def add_inspect(commands: Any) -> None:
@@ -56,7 +56,7 @@ def run_inspect(args: argparse.Namespace) -> int:
     if (args.text is None) == (args.image is None):
         raise ConfigError("give a TEXT, or --image FILE to a model that sees; not both")
 
-    from headwise.decode.serving import open_model
+    from headwise.decode.open import open_model
 
     loaded, _ = open_model(model_folder(args), args.device)
     if args.image is not None:
@@ -119,6 +119,6 @@ def _refuse(args: argparse.Namespace, what: str, *names: str) -> None:
 
 
 def _write_json(out: Path, numbers: dict[str, Any]) -> None:
-    from headwise.atomic import write_text
+    from headwise.files.atomic import write_text
 
     write_text(out, json.dumps(numbers, ensure_ascii=False))

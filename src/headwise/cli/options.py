@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
-    from headwise.decode.options import SamplingOptions
+    from headwise.decode.search.options import SamplingOptions
     from headwise.decode.translator import Translator
 
 
@@ -107,7 +107,7 @@ def add_engine(command: argparse.ArgumentParser) -> None:
 
 def read_lines(path: str) -> Iterator[str]:
     """The lines of a file, which may be compressed, or of standard input (`-`)."""
-    from headwise.data.files import numbered_lines
+    from headwise.data.read.files import numbered_lines
 
     return (text for _, text in numbered_lines(Path(path)))
 
@@ -166,7 +166,7 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
 
 def sampling(args: argparse.Namespace) -> "SamplingOptions | None":
     """The options of `add_sampling`; one that says how to draw asks for drawing."""
-    from headwise.decode.options import SamplingOptions
+    from headwise.decode.search.options import SamplingOptions
 
     options = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}
     given = {name: value for name, value in options.items() if value is not None}
@@ -226,7 +226,7 @@ class Countdown:
 
     def __enter__(self) -> "Countdown":
         if sys.stderr.isatty():
-            from headwise.train.report import progress_bar
+            from headwise.train.report.console import progress_bar
 
             self._bar = progress_bar(sys.stderr, f"{{task.fields[done]:,}}/{self._total:,} {self._unit}")
         return self

@@ -13,7 +13,7 @@ from headwise.cli.train import add_pairs, begun, say
 from headwise.errors import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
-    from headwise.decode.shortlist import Direction, Shortlists
+    from headwise.decode.shortlist.table import Direction, Shortlists
     from headwise.decode.translator import Translator
 
 
@@ -55,10 +55,10 @@ engine int8, and with --shortlist on in float32 too; --shortlist off translates 
 
 
 def run_shortlist(args: argparse.Namespace) -> int:
-    from headwise.decode.learn_shortlist import BEST, ask, learn_shortlist
-    from headwise.decode.shortlist import Shortlists
+    from headwise.decode.shortlist.learn import BEST, ask, learn_shortlist
+    from headwise.decode.shortlist.table import Shortlists
     from headwise.decode.translator import Translator
-    from headwise.models.config_file import shortlist_path
+    from headwise.models.folder.config_file import shortlist_path
     from headwise.nn.int8 import is_fast_here
 
     started = time.monotonic()
@@ -118,7 +118,7 @@ def counting(unit: str) -> Iterator[Callable[[int, int], None]]:
 
 def tables_there(path: Path, translator: "Translator") -> "dict[Direction, Any]":
     """Those of other directions, which stay."""
-    from headwise.decode.shortlist import read_shortlists
+    from headwise.decode.shortlist.table import read_shortlists
 
     if not path.is_file():
         return {}
@@ -133,8 +133,8 @@ def tables_there(path: Path, translator: "Translator") -> "dict[Direction, Any]"
 def given_pairs(args: argparse.Namespace, direction: "Direction") -> Iterator[tuple[str, str]]:
     """The pairs of the files that are named, or of those that the model was trained on."""
     from headwise.config import CorpusConfig, DataConfig
-    from headwise.data.formats import read_corpus
-    from headwise.models.config_file import shortlist_path
+    from headwise.data.read.formats import read_corpus
+    from headwise.models.folder.config_file import shortlist_path
 
     if bool(args.source) != bool(args.target):
         raise ConfigError("--source and --target belong together")
@@ -149,7 +149,7 @@ def given_pairs(args: argparse.Namespace, direction: "Direction") -> Iterator[tu
 
 def trained_pairs(run: Path, direction: "Direction") -> Iterator[tuple[str, str]]:
     """Of the corpora that a run's recipe names, those of this direction."""
-    from headwise.data.formats import corpus_languages, read_corpus
+    from headwise.data.read.formats import corpus_languages, read_corpus
     from headwise.train.start import recipe_from
 
     tables = begun(str(run))

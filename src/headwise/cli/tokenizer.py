@@ -57,7 +57,7 @@ def run_tokenizer_train(args: argparse.Namespace) -> int:
 
 
 def run_tokenizer_encode(args: argparse.Namespace) -> int:
-    from headwise.models.folder import read_tokenizer
+    from headwise.models.folder.load import read_tokenizer
 
     tokenizer = read_tokenizer(model_folder(args))
     for line in read_lines(args.input):
@@ -67,7 +67,7 @@ def run_tokenizer_encode(args: argparse.Namespace) -> int:
 
 
 def run_tokenizer_decode(args: argparse.Namespace) -> int:
-    from headwise.models.folder import read_tokenizer
+    from headwise.models.folder.load import read_tokenizer
 
     tokenizer = read_tokenizer(model_folder(args))
     for number, line in enumerate(read_lines(args.input), 1):

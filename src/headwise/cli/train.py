@@ -89,7 +89,7 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_train(args: argparse.Namespace) -> int:
-    from headwise.train.card import how_to_use
+    from headwise.train.report.card import how_to_use
     from headwise.train.run import train
     from headwise.train.start import recipe_from
 

@@ -24,7 +24,7 @@ from headwise.cli.options import (
     sampling,
     translator,
 )
-from headwise.cli.shares import add_shard, launched, own_device, share_of
+from headwise.cli.shard import add_shard, launched, own_device, share_of
 from headwise.cli.train import say
 from headwise.errors import ConfigError
 
@@ -135,10 +135,11 @@ def from_file_to_file(args: argparse.Namespace) -> bool:
 
 def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int:
     """Resumable, and shared with other processes where there are some."""
-    from headwise.data.files import numbered_lines
-    from headwise.decode import bulk, partial
-    from headwise.decode.survey import survey
-    from headwise.train.interrupt import StopRequest
+    from headwise.data.read.files import numbered_lines
+    from headwise.decode.bulk import lines as bulk
+    from headwise.decode.bulk import partial
+    from headwise.decode.bulk.survey import survey
+    from headwise.interrupt import StopRequest
 
     refuse_same_file(args.input, args.output)
     if Path(args.output).suffix in (".gz", ".xz", ".bz2", ".zst"):

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from headwise.decode.batching import by_length, padded
-from headwise.decode.serving import open_model, the_tokenizer
+from headwise.decode.open import open_model, the_tokenizer
 from headwise.errors import ConfigError
 from headwise.models.causal_lm import CausalLM
 from headwise.models.classifier import Classifier
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.folder import LoadedModel
+from headwise.models.folder.load import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.vision import VisionTransformer
 from headwise.nn.pooling import POOLINGS

@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 
 from headwise.decode.batching import by_length, padded
-from headwise.decode.serving import Served, serve
+from headwise.decode.open import Served, serve
 from headwise.errors import CheckpointError, DataError
-from headwise.models.folder import LoadedModel
+from headwise.models.folder.load import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 
 BLANK = "___"

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from headwise.decode.batching import by_budget, padded
-from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.sampling import SamplingOptions, drawing, sample
-from headwise.decode.search import SearchOptions, beam_search, likeliest, walk
-from headwise.decode.serving import Served, serve
+from headwise.decode.open import Served, serve
+from headwise.decode.search.beam import SearchOptions, beam_search, likeliest, walk
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.sampling import SamplingOptions, drawing, sample
 from headwise.errors import ConfigError, DataError
 from headwise.models.causal_lm import CausalLM
-from headwise.models.folder import LoadedModel
+from headwise.models.folder.load import LoadedModel
 from headwise.nn.cache import LayerCache
 from headwise.nn.recurrent import RecurrentStack
 
@@ -146,8 +146,8 @@ class Generator:
     def prompt_ids(self, prompt: str) -> list[int]:
         """What the model sees of a prompt: the beginning that it was trained with, no end.
 
-        Rows of training here are cut from packed text (data/packed.py), in which nothing but an end stands between
-        two texts: a first token that was never seen would only disturb.
+        Training rows here are cut from packed text (data/batch/text_rows.py), in which nothing but an end stands
+        between two texts: a first token that was never seen would only disturb.
         """
         ids = self.tokenizer.encode(prompt)
         if self.served.task.published:

@@ -7,12 +7,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from headwise.data.labelled_batches import shortened
+from headwise.data.batch.labelled_batches import shortened
 from headwise.decode.batching import by_length, padded
-from headwise.decode.serving import open_model, the_tokenizer
+from headwise.decode.open import open_model, the_tokenizer
 from headwise.errors import ConfigError
 from headwise.models.classifier import Classifier
-from headwise.models.folder import LoadedModel
+from headwise.models.folder.load import LoadedModel
 from headwise.models.vision import VisionTransformer
 from headwise.text.tokenizer import Tokenizer
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from headwise.decode.alignment import Alignment, align
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
 from headwise.decode.engines import AUTO, Aligner, Engine, Holder, Say, make_engine
-from headwise.decode.hypothesis import Hypothesis, length_penalty
-from headwise.decode.options import SamplingOptions, SearchOptions, SearchRequest
-from headwise.decode.serving import Served, serve
-from headwise.decode.shortlist import Shortlists, choose_shortlists, search_restricted
-from headwise.decode.split import cut, split
-from headwise.decode.stored import open_stored
+from headwise.decode.engines.native.native_folder import open_stored
+from headwise.decode.open import Served, serve
+from headwise.decode.search.hypothesis import Hypothesis, length_penalty
+from headwise.decode.search.options import SamplingOptions, SearchOptions, SearchRequest
+from headwise.decode.shortlist.table import Shortlists, choose_shortlists, search_restricted
 from headwise.errors import ConfigError, DataError
-from headwise.models.loaded import INT8, LoadedModel
+from headwise.models.folder.description import INT8, LoadedModel
+from headwise.text.sentences import cut, split
 
 if TYPE_CHECKING:
     import torch
@@ -171,8 +171,8 @@ class Translator:
         """Names the weights, wherever they came from."""
         if self._stored is not None:
             return self._stored.digest
-        from headwise.models.weights import weights_of
-        from headwise.storage import tensors_digest
+        from headwise.files.storage import tensors_digest
+        from headwise.models.folder.weights import weights_of
 
         return tensors_digest(weights_of(self.model))
 

@@ -8,14 +8,14 @@ from torch import Tensor
 from headwise.config import ModelConfig
 from headwise.decode.filler import BLANK, Filler
 from headwise.decode.generator import GenerateOptions, Generator
-from headwise.decode.serving import open_model, the_tokenizer
+from headwise.decode.open import open_model, the_tokenizer
 from headwise.decode.translator import LONGEST_WHOLE, TranslateOptions, Translator
 from headwise.errors import ConfigError, DataError
 from headwise.inspect.maps import AttentionMap, AttentionMaps, stacked
 from headwise.models.causal_lm import CausalLM
 from headwise.models.classifier import Classifier
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.folder import LoadedModel
+from headwise.models.folder.load import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 
 CROSS = "cross-attention: the target looks at the source"

@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headwise.inspect.page import check_format, check_layer, page, plain
+from headwise.inspect.figure import check_format, check_layer, page, plain
 from headwise.inspect.vision import ImageMaps
 
 _ACROSS = 6

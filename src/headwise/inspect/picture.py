@@ -9,8 +9,8 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from headwise.errors import DataError
+from headwise.inspect.figure import check_format, check_layer, page, plain
 from headwise.inspect.maps import AttentionMap, AttentionMaps
-from headwise.inspect.page import check_format, check_layer, page, plain
 
 MOST_TOKENS = 400
 """A side of the map; more makes a picture that viewers cannot open."""

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headwise.data.image_files import read_pictures
+from headwise.data.read.image_files import read_pictures
 from headwise.decode.labeller import Labeller
-from headwise.decode.serving import open_model
+from headwise.decode.open import open_model
 from headwise.errors import ConfigError
 from headwise.inspect.attention import RECURRENT
 from headwise.inspect.maps import rounded, stacked
 from headwise.models.classifier import Classifier
-from headwise.models.folder import LoadedModel
+from headwise.models.folder.load import LoadedModel
 from headwise.models.vision import VisionTransformer
 
 LOOKERS: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {

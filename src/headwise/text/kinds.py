@@ -9,16 +9,16 @@ from pathlib import Path
 
 from headwise.config import TextConfig
 from headwise.errors import CheckpointError, ConfigError, DataError
-from headwise.text.byte_bpe import ByteBpe
-from headwise.text.library import Library
-from headwise.text.mapped import Mapped
 from headwise.text.normalise import normalise_all, well_formed
-from headwise.text.parts import read_parts
-from headwise.text.subwords import Bpe, Unigram
+from headwise.text.published.hf_tokenizer import Library
+from headwise.text.published.mapped import Mapped
+from headwise.text.stored import read_parts
 from headwise.text.tokenizer import Tokenizer, check_languages
-from headwise.text.utf8 import Bytes
-from headwise.text.vocabulary import Characters, Words
-from headwise.text.wordpiece import WordPiece
+from headwise.text.trained.byte_bpe import ByteBpe
+from headwise.text.trained.listed import Characters, Words
+from headwise.text.trained.subwords import Bpe, Unigram
+from headwise.text.trained.utf8_bytes import Bytes
+from headwise.text.trained.wordpiece import WordPiece
 
 TOKENIZERS: dict[str, type[Tokenizer]] = {
     "unigram": Unigram,

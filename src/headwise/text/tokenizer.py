@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from headwise.errors import ConfigError, DataError
 from headwise.text.normalise import normalise, well_formed
-from headwise.text.parts import Parts, fingerprint, write_parts
 from headwise.text.specials import Item, Specials, own_specials
+from headwise.text.stored import Parts, fingerprint, write_parts
 
 Ids = NDArray[np.int64]
 Keys = NDArray[np.uint64]

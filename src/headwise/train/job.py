@@ -16,9 +16,9 @@ from torch import nn
 
 from headwise.config import Recipe
 from headwise.errors import CheckpointError
-from headwise.models.folder import LoadedModel
-from headwise.storage import read_json, read_table
-from headwise.train.checkpoint import Progress
+from headwise.files.storage import read_json, read_table
+from headwise.models.folder.load import LoadedModel
+from headwise.train.checkpoint.checkpoint import Progress
 from headwise.train.loop import Objective, Stream, Validate
 
 Say = Callable[[str], None]
@@ -69,7 +69,7 @@ class Job(Protocol):
         validation set."""
 
     def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
-        """The model card, in Markdown; `source` says which weights these are. See train/card.py."""
+        """The model card, in Markdown; `source` says which weights these are. See train/report/card.py."""
 
 
 class JobModule(Protocol):

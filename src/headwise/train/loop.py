@@ -13,13 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from headwise.config import Recipe
-from headwise.data.batches import Position
-from headwise.data.prefetch import StalledError, prefetch
+from headwise.data.batch.prefetch import StalledError, prefetch
+from headwise.data.batch.stream import Position
 from headwise.errors import CheckpointError, TrainingError
-from headwise.storage import NewerFormatError, write_when_there_is_room
-from headwise.train.averages import MovingAverage, swapped
-from headwise.train.backward import Plain, Recorded, can_be_recorded, compile_layers
-from headwise.train.checkpoint import (
+from headwise.files.storage import NewerFormatError, write_when_there_is_room
+from headwise.interrupt import StopRequest
+from headwise.train.checkpoint.checkpoint import (
     Background,
     Progress,
     check_checkpoint,
@@ -30,13 +29,14 @@ from headwise.train.checkpoint import (
     set_aside,
     step_folder,
 )
-from headwise.train.distributed import ALONE, FollowedError, Group, lines, passes, seed_apart, share
-from headwise.train.interrupt import StopRequest
-from headwise.train.loss import TokenLoss
-from headwise.train.memory import surviving
-from headwise.train.optimiser import make_optimiser
-from headwise.train.parts import gather_into, is_spread
-from headwise.train.schedules import learning_rate
+from headwise.train.checkpoint.sharded_state import gather_into, is_spread
+from headwise.train.processes.group import ALONE, FollowedError, Group, lines, passes, seed_apart, share
+from headwise.train.step.averages import MovingAverage, swapped
+from headwise.train.step.backward import Plain, Recorded, can_be_recorded, compile_layers
+from headwise.train.step.loss import TokenLoss
+from headwise.train.step.memory import surviving
+from headwise.train.step.optimiser import make_optimiser
+from headwise.train.step.schedules import learning_rate
 
 
 class Batch(Protocol):
@@ -58,7 +58,7 @@ class Stream(Protocol):
     def lines(self, batch: Any) -> list[str]:
         """Where the rows of a batch come from, for messages."""
 
-    # A stream whose batches all have the same few shapes may say so, `uniform = True`: see train/backward.py.
+    # A stream whose batches all have the same few shapes may say so, `uniform = True`: see train/step/backward.py.
 
 
 Objective = Callable[[nn.Module, Any], TokenLoss]
@@ -103,7 +103,7 @@ def fit(
     own_passes = passes(stream, config.accumulate, group)
     learner, backward = model, Plain(model, objective, autocast)
     if group.joined:
-        from headwise.train.parallel import Together, sharded_copy  # the engine for many processes
+        from headwise.train.processes.wrap import Together, sharded_copy  # the engine for many processes
 
         seed_apart(torch.get_rng_state(), group)
         sharded = config.parallel == "shard"

@@ -10,31 +10,39 @@ from typing import Any, cast
 
 import torch
 
-from headwise.atomic import remove_unfinished, write_json, write_text
 from headwise.config import Recipe, from_tables, modern_model, to_tables
-from headwise.data.fingerprint import CACHE
+from headwise.data.prepare.fingerprint import CACHE
 from headwise.devices import autocast_dtype, best_device
 from headwise.errors import CheckpointError, ConfigError, HeadwiseError
+from headwise.files.atomic import remove_unfinished, write_json, write_text
+from headwise.files.storage import read_table, save_tensors, write_table
+from headwise.interrupt import StopRequest
 from headwise.models.build import build
-from headwise.models.folder import CARD, CHECKPOINTS, WEIGHTS, checkpoints, load_weights, save_description, step_folder
-from headwise.models.weights import set_weights, weights_of
+from headwise.models.folder.load import (
+    CARD,
+    CHECKPOINTS,
+    WEIGHTS,
+    checkpoints,
+    load_weights,
+    save_description,
+    step_folder,
+)
+from headwise.models.folder.weights import set_weights, weights_of
 from headwise.nn.lora import merge_lora
-from headwise.storage import read_table, save_tensors, write_table
 from headwise.text.kinds import load_tokenizer
-from headwise.train.averages import mean_weights
-from headwise.train.card import with_distillation
-from headwise.train.checkpoint import Progress, step_of
-from headwise.train.cost import training_cost
-from headwise.train.curves import draw_curves
-from headwise.train.distributed import Group, joined
-from headwise.train.interrupt import StopRequest
+from headwise.train.checkpoint.checkpoint import Progress, step_of
 from headwise.train.job import DATA_KEY, Job, JobModule, Say, Scored, read_key
 from headwise.train.loop import fit
-from headwise.train.memory import chosen, settled
-from headwise.train.optimiser import OPTIMISERS
-from headwise.train.report import RunReporter
-from headwise.train.schedules import learning_rate, peak, warmup_steps
-from headwise.train.tune import check_tuning, tune
+from headwise.train.processes.group import Group, joined
+from headwise.train.report.card import with_distillation
+from headwise.train.report.console import RunReporter
+from headwise.train.report.cost import training_cost
+from headwise.train.report.curves import draw_curves
+from headwise.train.step.averages import mean_weights
+from headwise.train.step.memory import chosen, settled
+from headwise.train.step.optimiser import OPTIMISERS
+from headwise.train.step.schedules import learning_rate, peak, warmup_steps
+from headwise.train.step.tune import check_tuning, tune
 
 RECIPE = "recipe.json"
 RESOLVED = "resolved"
@@ -46,11 +54,11 @@ BOUND = ("task", "seed", "init", "model", "text", "data", "language", "classify"
 """Parts of a recipe that a run cannot change once it has begun."""
 
 JOBS = {
-    "translation": "headwise.train.translation",
-    "causal_lm": "headwise.train.causal_lm",
-    "masked_lm": "headwise.train.masked_lm",
-    "classify": "headwise.train.classify",
-    "images": "headwise.train.images",
+    "translation": "headwise.train.tasks.translation_task",
+    "causal_lm": "headwise.train.tasks.causal_lm_task",
+    "masked_lm": "headwise.train.tasks.masked_lm_task",
+    "classify": "headwise.train.tasks.classify_task",
+    "images": "headwise.train.tasks.image_task",
 }
 """The module of each task; it is imported when it is needed, with what that task alone needs."""
 

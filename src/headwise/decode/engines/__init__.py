@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import SamplingOptions, SearchRequest
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import SamplingOptions, SearchRequest
 from headwise.errors import ConfigError
-from headwise.models.loaded import INT8, Description, LoadedModel
+from headwise.models.folder.description import INT8, Description, LoadedModel
 
 if TYPE_CHECKING:
     import torch
@@ -69,7 +69,7 @@ class Holder(Protocol):
 
 def native_runs(config: ModelConfig) -> bool:
     """Whether the native engine knows all parts of such a model, and can run here."""
-    from headwise.decode.engines.native.description import fits
+    from headwise.decode.engines.native.describe import fits
     from headwise.decode.engines.native.library import supported
 
     return fits(config) and supported()
@@ -79,9 +79,9 @@ def native_engine(described: Description, weights: Mapping[str, NDArray[Any]]) -
     """The native engine over weights in int8; None where it cannot do with them."""
     if not native_runs(described.config):
         return None
-    from headwise.decode.engines.native.description import UnknownWeightsError
-    from headwise.decode.engines.native.engine import NativeEngine
-    from headwise.decode.engines.native.model import NativeModel
+    from headwise.decode.engines.native.describe import UnknownWeightsError
+    from headwise.decode.engines.native.native_engine import NativeEngine
+    from headwise.decode.engines.native.native_model import NativeModel
 
     try:
         return NativeEngine(NativeModel(described.config, weights, described.rows, described.specials.pad))
@@ -96,10 +96,11 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
     """
     if name not in (AUTO, *ENGINES):
         raise ConfigError(f"no engine {name!r}: there are {', '.join((AUTO, *ENGINES))}")
-    from headwise.decode.engines import cpu, gpu
+    from headwise.decode.engines import cpu
+    from headwise.decode.engines.decoder_stepper import DecoderStepper
+    from headwise.decode.engines.gpu import gpu_search as gpu
     from headwise.decode.engines.stepping import GpuEngine, Stepping
-    from headwise.decode.stepper import DecoderStepper
-    from headwise.models.weights import weights_of
+    from headwise.models.folder.weights import weights_of
     from headwise.nn import int8
 
     model: Any = loaded.model

@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 import torch
 
 from headwise.decode.engines import ENGINES
-from headwise.decode.engines.gpu import OLD
+from headwise.decode.engines.gpu.gpu_search import OLD
 from headwise.decode.engines.native.library import why_not
 from headwise.nn import int8
 from headwise.nn.kernels import usable_on

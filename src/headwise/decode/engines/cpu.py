@@ -18,10 +18,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from headwise.decode import shortlist
 from headwise.decode.engines.products import Product, is_product, joint_product, product, product_of_rows
-from headwise.decode.search import largest
-from headwise.decode.shortlist import Allowed
+from headwise.decode.search.beam import largest
+from headwise.decode.shortlist import table as shortlist
+from headwise.decode.shortlist.table import Allowed
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.feed_forward import FeedForward, GatedFeedForward

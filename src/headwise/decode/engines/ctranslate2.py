@@ -10,12 +10,12 @@ from typing import Any
 import torch
 
 from headwise.decode.batching import GPU_BATCH_TOKENS
-from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import SearchRequest
-from headwise.decode.sampling import SamplingOptions
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import SearchRequest
+from headwise.decode.search.sampling import SamplingOptions
 from headwise.errors import ConfigError
 from headwise.models.export.pieces import vocabularies
-from headwise.models.loaded import LoadedModel
+from headwise.models.folder.description import LoadedModel
 
 PATIENCE = 2.0
 """How many times the beam must have ended before its search stops: with 1, it stops before better ones are found."""

@@ -1,4 +1,4 @@
-"""Engines whose search is ours (`headwise.decode.search`): what they have of their own is the step."""
+"""Engines whose search is ours (`headwise.decode.search.beam`): what they have of their own is the step."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
-from headwise.decode.engines import gpu
-from headwise.decode.hypothesis import Hypothesis
-from headwise.decode.options import SamplingOptions, SearchRequest
-from headwise.decode.sampling import sample
-from headwise.decode.search import State, Stepper, beam_search
-from headwise.decode.shortlist import Allowed
-from headwise.decode.stepper import DecoderState, DecoderStepper
+from headwise.decode.engines.decoder_stepper import DecoderState, DecoderStepper
+from headwise.decode.engines.gpu import gpu_search as gpu
+from headwise.decode.search.beam import State, Stepper, beam_search
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import SamplingOptions, SearchRequest
+from headwise.decode.search.sampling import sample
+from headwise.decode.shortlist.table import Allowed
 from headwise.models.encoder_decoder import EncoderDecoder
 
 REFILLED_TOKENS = 1 << 21

@@ -4,16 +4,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from headwise.atomic import write_json, write_text
+from headwise.files.atomic import write_json, write_text
 from headwise.models.export.ctranslate2 import added_to_source, decoder_start
 from headwise.models.export.names import DECODER, ENCODER, OPSET, WEIGHTS
 from headwise.models.export.pieces import vocabularies
-from headwise.models.loaded import LoadedModel
-from headwise.text.library import Library
-from headwise.text.mapped import SOURCE, TARGET, Mapped
-from headwise.text.parts import MODEL_NAME
-from headwise.text.subwords import Bpe, Unigram
+from headwise.models.folder.description import LoadedModel
+from headwise.text.published.hf_tokenizer import Library
+from headwise.text.published.mapped import SOURCE, TARGET, Mapped
+from headwise.text.stored import MODEL_NAME
 from headwise.text.tokenizer import Tokenizer
+from headwise.text.trained.subwords import Bpe, Unigram
 
 FACTS, PROGRAM, README = "translation.json", "translate.py", "README.md"
 PROGRAMS = Path(__file__).parent / "programs"

@@ -19,7 +19,7 @@ from headwise.models.blocks import PARALLEL
 from headwise.models.causal_lm import CausalLM
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.export.pieces import vocabularies
-from headwise.models.loaded import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.feed_forward import FeedForward, GatedFeedForward

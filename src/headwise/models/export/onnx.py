@@ -18,7 +18,7 @@ from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.export.names import DECODER, ENCODER, WEIGHTS
 from headwise.models.export.onnx_graph import Graph, Store
 from headwise.models.export.onnx_positions import Positions
-from headwise.models.loaded import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.embedding import TokenEmbedding
 from headwise.nn.feed_forward import GatedFeedForward

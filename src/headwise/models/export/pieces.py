@@ -3,8 +3,8 @@
 import json
 
 from headwise.errors import ConfigError
-from headwise.text.library import DESCRIPTION, Library, parse
-from headwise.text.mapped import TABLE, TARGET_TABLE, Mapped
+from headwise.text.published.hf_tokenizer import DESCRIPTION, Library, parse
+from headwise.text.published.mapped import TABLE, TARGET_TABLE, Mapped
 from headwise.text.tokenizer import Tokenizer
 
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "cpp"
 LIBRARY = "libheadwise.so"
 INSTRUCTIONS = ("-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni")
 SOURCES: dict[str, tuple[str, ...]] = {"decoder.cpp": INSTRUCTIONS, "supported.cpp": ()}

@@ -27,8 +27,8 @@ from headwise.decode.engines.native.compile import (
     compiler,
     digest,
 )
-from headwise.decode.hypothesis import Hypothesis, no_way_on
-from headwise.decode.options import SearchRequest
+from headwise.decode.search.hypothesis import Hypothesis, no_way_on
+from headwise.decode.search.options import SearchRequest
 from headwise.errors import HeadwiseError
 
 Array = NDArray[Any]

@@ -1,0 +1,1 @@
+"""Preparing a corpus once: clean, hold out, tokenise, encode, and keep the result on disk."""

@@ -1,0 +1,210 @@
+"""Token ids of a corpus as memory-mapped arrays in a folder.
+
+The operating system keeps in memory what is used, several processes share it, and opening takes no time
+whatever the size. Sequences hold subword ids only: tags, start and end are added when batches are made.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwise.errors import DataError
+from headwise.files.atomic import write_json
+
+VERSION = 1
+META = "meta.json"
+
+Ids = NDArray[np.uint16] | NDArray[np.uint32]
+
+_ARRAYS = ("source", "target", "source_offsets", "target_offsets", "files", "lines")
+
+
+@dataclass(frozen=True)
+class Side:
+    """The sequences of one language, end to end; sequence i is `ids[offsets[i]:offsets[i + 1]]`."""
+
+    ids: Ids
+    offsets: NDArray[np.uint64]
+
+    def __getitem__(self, index: int) -> Ids:
+        return self.ids[int(self.offsets[index]) : int(self.offsets[index + 1])]
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int32]:
+        return np.diff(self.offsets).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class EncodedCorpus:
+    """Pairs of token sequences, each with the file and line it came from."""
+
+    source: Side
+    target: Side
+    files: NDArray[np.uint32]
+    lines: NDArray[np.uint32]
+    file_names: tuple[str, ...]
+    fingerprint: str
+
+    @classmethod
+    def open(cls, folder: Path, fingerprint: str | None = None) -> "EncodedCorpus":
+        """Open what an `EncodedWriter` finished; a `DataError` says what is missing or does not fit."""
+        meta = _read_meta(folder)
+        if fingerprint is not None and meta["fingerprint"] != fingerprint:
+            raise DataError(f"{folder}: encoded from other data or settings")
+        for name in _ARRAYS:
+            path = folder / f"{name}.bin"
+            size = path.stat().st_size if path.is_file() else -1
+            if size != meta["sizes"][name]:
+                found = "is missing" if size < 0 else f"has {size:,} bytes"
+                raise DataError(f"{path}: {found}, expected {meta['sizes'][name]:,}; prepare the data again")
+        ids = np.dtype(meta["ids"])
+        side = {
+            name: Side(_map(folder, name, ids), _map(folder, f"{name}_offsets", np.dtype("<u8")))
+            for name in ("source", "target")
+        }
+        files, lines = (_map(folder, name, np.dtype("<u4")) for name in ("files", "lines"))
+        return cls(side["source"], side["target"], files, lines, tuple(meta["file_names"]), meta["fingerprint"])
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, index: int) -> tuple[Ids, Ids]:
+        """The source and target ids of an example."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"example {index} of {len(self)}")
+        return self.source[index], self.target[index]
+
+    def where(self, index: int) -> str:
+        """FILE:LINE of an example, for messages."""
+        return f"{self.file_names[int(self.files[index])]}:{int(self.lines[index])}"
+
+    def swapped(self) -> "EncodedCorpus":
+        """The opposite direction: a view of the same arrays."""
+        return replace(self, source=self.target, target=self.source)
+
+
+class Flat(NamedTuple):
+    """Sequences end to end."""
+
+    ids: Ids
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[int]], kind: np.dtype[Any]) -> "Flat":
+        lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+        wide = np.fromiter(chain.from_iterable(sequences), np.int64, int(lengths.sum()))
+        if len(wide) and not 0 <= wide.min() <= wide.max() <= np.iinfo(kind).max:
+            raise ValueError(f"token ids from {wide.min()} to {wide.max()} do not fit {kind}")
+        return cls(wide.astype(kind), lengths)
+
+    def select(self, kept: NDArray[np.bool_]) -> "Flat":
+        return Flat(self.ids[np.repeat(kept, self.lengths)], self.lengths[kept])
+
+
+def id_type(vocabulary: int) -> np.dtype[Any]:
+    return np.dtype("<u2" if vocabulary <= 1 << 16 else "<u4")
+
+
+class EncodedWriter:
+    """Appends examples chunk by chunk. The folder is no corpus until `finish` has written its meta file."""
+
+    def __init__(self, folder: Path, vocabulary: int, fingerprint: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / META).unlink(missing_ok=True)
+        self.folder = folder
+        self.fingerprint = fingerprint
+        self.ids = id_type(vocabulary)
+        self.count = 0
+        self._ends = {"source": 0, "target": 0}
+        self._streams: dict[str, IO[bytes]] = {}
+        for name in _ARRAYS:
+            self._streams[name] = (folder / f"{name}.bin").open("wb")
+        for name in self._ends:
+            self._write(f"{name}_offsets", np.zeros(1, "<u8"))
+
+    def append(
+        self,
+        source: Sequence[Sequence[int]],
+        target: Sequence[Sequence[int]],
+        files: Sequence[int],
+        lines: Sequence[int],
+    ) -> None:
+        if not len(source) == len(target) == len(files) == len(lines):
+            raise ValueError("every example needs a source, a target, a file and a line")
+        self.append_flat(Flat.of(source, self.ids), Flat.of(target, self.ids), files, lines)
+
+    def append_flat(self, source: "Flat", target: "Flat", files: Sequence[int], lines: Sequence[int]) -> None:
+        """The same, of arrays."""
+        for name, side in (("source", source), ("target", target)):
+            ends = np.cumsum(side.lengths, dtype="<u8") + np.uint64(self._ends[name])
+            self._write(name, side.ids)
+            self._write(f"{name}_offsets", ends)
+            self._ends[name] += len(side.ids)
+        self._write("files", np.asarray(files, "<u4"))
+        self._write("lines", np.asarray(lines, "<u4"))
+        self.count += len(lines)
+
+    def finish(self, file_names: Sequence[str]) -> EncodedCorpus:
+        """Make everything durable, then - last - say that it is there."""
+        for stream in self._streams.values():
+            stream.flush()
+            os.fsync(stream.fileno())
+        self.close()
+        meta = {
+            "version": VERSION,
+            "fingerprint": self.fingerprint,
+            "pairs": self.count,
+            "tokens": self._ends,
+            "ids": self.ids.str,
+            "file_names": list(file_names),
+            "sizes": {name: (self.folder / f"{name}.bin").stat().st_size for name in _ARRAYS},
+        }
+        write_json(self.folder / META, meta)
+        return EncodedCorpus.open(self.folder)
+
+    def close(self) -> None:
+        for stream in self._streams.values():
+            stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write(self, name: str, array: NDArray[Any]) -> None:
+        self._streams[name].write(array.tobytes())
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    try:
+        meta: dict[str, Any] = json.loads((folder / META).read_text(encoding="utf-8"))
+        version = meta["version"]
+    except FileNotFoundError:
+        raise DataError(f"{folder}: no finished encoded corpus (there is no {META})") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder / META}: damaged: {error}") from None
+    if version != VERSION:
+        raise DataError(f"{folder}: encoded by format version {version}, this is version {VERSION}")
+    missing = {"fingerprint", "ids", "file_names", "sizes"} - meta.keys()
+    if missing:
+        raise DataError(f"{folder / META}: damaged: no {', '.join(sorted(missing))}")
+    return meta
+
+
+def _map(folder: Path, name: str, kind: np.dtype[Any]) -> NDArray[Any]:
+    path = folder / f"{name}.bin"
+    if not path.stat().st_size:  # an empty file cannot be mapped
+        return np.zeros(0, kind)
+    return np.memmap(path, kind, mode="r")

@@ -1,0 +1,191 @@
+"""From the data table of a recipe to encoded corpora: read and clean once, train the tokenizer, encode.
+
+The result is kept in a folder named after a fingerprint of everything it depends on, so a second start, a
+resumed run or another run on the same data opens it at once.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from headwise.config import CorpusConfig, DataConfig, TextConfig, to_tables
+from headwise.data.prepare.cleaning_report import CleaningReport
+from headwise.data.prepare.disk_cache import kept
+from headwise.data.prepare.encoded_corpus import VERSION, EncodedCorpus
+from headwise.data.prepare.fingerprint import fingerprint, hash_files
+from headwise.data.prepare.passes import MANIFEST, MANIFEST_KEYS, build
+from headwise.data.prepare.result import Prepared, SourceFile, TrainCorpus, ValidSet
+from headwise.data.prepare.synthetic import synthetic_files
+from headwise.data.read.formats import corpus_languages, corpus_paths, read_corpus
+from headwise.errors import ConfigError, DataError
+from headwise.text.tokenizer import Tokenizer
+
+TrainTokenizer = Callable[[TextConfig, Iterable[str], Sequence[str]], Tokenizer]
+"""Settings, all sentences (the same at each iteration), and the target languages that need a tag."""
+
+_WHILE_TRAINING = ("sampling", "candidates", "folder")
+"""Settings of the text table that change neither the tokenizer that is trained nor what it encodes here."""
+
+
+def prepare(
+    data: DataConfig,
+    text: TextConfig,
+    folder: Path,
+    seed: int,
+    say: Callable[[str], None],
+    tokenizer: Tokenizer | None = None,
+    *,
+    train_tokenizer: TrainTokenizer,
+    load_tokenizer: Callable[[Path], Tokenizer],
+) -> Prepared:
+    """The encoded corpora of a recipe, from `folder` if they are there and up to date.
+
+    A `tokenizer` that is given is used as it is; otherwise one is trained, and kept with the corpora.
+    """
+    if not data.train:
+        raise ConfigError("the recipe names no training data: give data.train")
+    if seed < 0:
+        raise ConfigError(f"seed must not be negative, not {seed}")
+    tags = tag_languages(data, text)
+    folder.mkdir(parents=True, exist_ok=True)
+    hashes = hash_files([path for path, *_ in _files(data)], folder, say)
+    key = _key(data, text, seed, hashes, tokenizer)
+
+    def fill(home: Path) -> None:
+        def make(sentences: Iterable[str]) -> Tokenizer:
+            return train_tokenizer(text, sentences, tags)
+
+        build(data, home, key, seed, say, tokenizer, make)
+
+    def open_folder(home: Path) -> Prepared:
+        return _open(home, key, data, hashes, tokenizer or load_tokenizer(home / "tokenizer"))
+
+    return kept(folder, key, say, fill, open_folder)
+
+
+def directions(data: DataConfig) -> list[tuple[str, str]]:
+    """The directions that training sees, in the order of the recipe."""
+    forward = [corpus_languages(corpus, data) for corpus in data.train]
+    backward = [(target, source) for source, target in forward] if data.both_directions else []
+    return list(dict.fromkeys(forward + backward))
+
+
+def tag_languages(data: DataConfig, text: TextConfig) -> list[str]:
+    """The target languages that sources are tagged with; none where there is only one direction."""
+    pairs = directions(data)
+    if data.both_directions and any(not source or not target for source, target in pairs):
+        raise ConfigError("both_directions needs source_language and target_language")
+    if text.tags == "never" or (text.tags == "auto" and len(pairs) == 1):
+        return []
+    languages = sorted({target for _, target in pairs})
+    if "" in languages:
+        raise ConfigError("language tags need the target_language of every corpus (or text.tags = 'never')")
+    return languages
+
+
+def tested_files(data: DataConfig, folder: Path, say: Callable[[str], None]) -> list[SourceFile]:
+    """The files that a model is measured on, as they are now. They are no part of what is prepared, and may change."""
+    files = _files_of("test", data.test, data)
+    hashes = hash_files([path for path, *_ in files], folder, say)
+    pairs = Counter(pair.file for corpus in data.test for pair in read_corpus(corpus, data))
+    return [
+        SourceFile(str(path), hashes[path], pairs[str(counted)], licence, role)
+        for path, counted, licence, role in files
+    ]
+
+
+def _files(data: DataConfig) -> list[tuple[Path, Path, str, str]]:
+    return [*_files_of("train", data.train, data), *_files_of("valid", data.valid, data)]
+
+
+def _files_of(role: str, corpora: Sequence[CorpusConfig], data: DataConfig) -> list[tuple[Path, Path, str, str]]:
+    """Each input file, the file whose pairs it is counted by, its licence and its role."""
+    files = []
+    for corpus in corpora:
+        sides, pairs = corpus_paths(corpus, data)
+        files += [(path, path, corpus.licence, role) for path in pairs]
+        for source, target in sides:
+            files += [(source, source, corpus.licence, role), (target, source, corpus.licence, role)]
+    return files
+
+
+def _key(data: DataConfig, text: TextConfig, seed: int, hashes: dict[Path, str], tokenizer: Tokenizer | None) -> str:
+    """A fingerprint of all that the arrays depend on - not of weights and licences, which are not in them."""
+
+    def corpora(role: str) -> list[Any]:
+        listed = []
+        for corpus in getattr(data, role):
+            sides, pairs = corpus_paths(corpus, data)
+            paths = [*pairs, *(path for side in sides for path in side)]
+            named = [[str(path), hashes[path]] for path in paths]
+            listed.append([named, len(pairs), corpus_languages(corpus, data)])
+        return listed
+
+    held_out = 0 if data.valid else data.held_out
+    synthetic = synthetic_files(data) if held_out else []
+    settings = {key: value for key, value in to_tables(text).items() if key not in _WHILE_TRAINING}
+    if not text.lossless:  # as the key was before there was a choice: runs that were begun then can go on
+        del settings["lossless"]
+    return fingerprint(
+        {
+            "version": VERSION,
+            "train": corpora("train"),
+            "valid": corpora("valid"),
+            "held_out": held_out,
+            "seed": seed if held_out else 0,
+            "both_directions": data.both_directions,
+            "max_tokens": data.max_tokens,
+            "clean": to_tables(data.clean),
+            "text": settings if tokenizer is None else tokenizer.fingerprint,
+            **({"synthetic": synthetic} if synthetic else {}),
+        }
+    )
+
+
+def _open(home: Path, key: str, data: DataConfig, hashes: dict[Path, str], tokenizer: Tokenizer) -> Prepared:
+    try:
+        manifest: dict[str, Any] = json.loads((home / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{home}: incomplete: {error}") from None
+    if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST_KEYS:
+        raise DataError(f"{home / MANIFEST}: damaged")
+    if manifest["tokenizer"] != tokenizer.fingerprint:
+        raise DataError(f"{home}: encoded with another tokenizer")
+    train = []
+    for index, corpus in enumerate(data.train):
+        encoded = EncodedCorpus.open(home / f"train-{index}", key)
+        source, target = corpus_languages(corpus, data)
+        train.append(TrainCorpus(encoded, corpus.weight, source, target))
+        if data.both_directions:
+            train.append(TrainCorpus(encoded.swapped(), corpus.weight, target, source))
+    valid = []
+    for index, (source, target) in enumerate(manifest["valid"]):
+        forward = _open_valid(home / f"valid-{index}", key, source, target)
+        valid += [forward, forward.swapped()] if data.both_directions else [forward]
+    return Prepared(
+        home,
+        tokenizer,
+        train,
+        valid,
+        [CleaningReport.from_json(report) for report in manifest["reports"]],
+        [CleaningReport.from_json(report) for report in manifest["valid_reports"]],
+        [
+            SourceFile(str(path), hashes[path], manifest["pairs"].get(str(counted), 0), licence, role)
+            for path, counted, licence, role in _files(data)
+        ],
+    )
+
+
+def _open_valid(folder: Path, key: str, source_language: str, target_language: str) -> ValidSet:
+    corpus = EncodedCorpus.open(folder, key)
+    try:
+        lines = (folder / "text.tsv").read_text(encoding="utf-8").split("\n")[:-1]
+    except OSError as error:
+        raise DataError(f"{folder}: incomplete: {error}") from None
+    pairs = [line.split("\t") for line in lines]
+    if len(pairs) != len(corpus) or any(len(pair) != 2 for pair in pairs):
+        raise DataError(f"{folder}: {len(pairs)} texts for {len(corpus)} encoded pairs")
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    return ValidSet(corpus, sources, targets, source_language, target_language)

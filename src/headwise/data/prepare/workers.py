@@ -1,0 +1,198 @@
+"""Processes that share out the preparing of data: pure functions of chunks, results in the order of the chunks.
+
+They are children with a pipe each, not forks: a fork of a program with threads or a GPU may hang, and
+multiprocessing's other ways run the user's script a second time. A child ends when its pipe does, hence with its
+parent, however that ends. One that is lost - killed, out of memory - costs nothing but time: its chunk is done by
+the parent, with the same result.
+"""
+
+import contextlib
+import json
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from types import TracebackType
+from typing import IO, Any, NamedTuple, Self, TypeVar
+
+FEW = 4
+"""Chunks that are done before children are started: a small corpus is ready before they would be."""
+MOST = 8
+AHEAD = 2
+"""Chunks that wait for each child; what bounds the memory."""
+
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from headwise.data.prepare.workers import serve; serve()"
+)
+
+Shared = TypeVar("Shared")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def available() -> int:
+    """How many children are worth having here; 0: none."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST) if cores > 1 and sys.executable else 0
+
+
+class _Job(NamedTuple):
+    """What is asked of each chunk."""
+
+    number: int
+    function: Callable[[Any, Any], Any]
+    shared: Any
+    pickled: bytes
+
+
+class _Child:
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", _START, json.dumps(sys.path)]
+        environment = {**os.environ, "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self.job = -1
+
+    def ask(self, job: _Job, task: Any) -> tuple[bool, Any]:
+        """Whether it went well, and the result or the error; OSError, EOFError if the child is no more."""
+        tasks, replies = self.process.stdin, self.process.stdout
+        assert tasks is not None
+        assert replies is not None
+        if self.job != job.number:
+            tasks.write(job.pickled)
+            self.job = job.number
+        tasks.write(pickle.dumps((False, task), pickle.HIGHEST_PROTOCOL))
+        tasks.flush()
+        reply: tuple[bool, Any] = pickle.load(replies)
+        return reply
+
+    def end(self) -> None:
+        self.process.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+        self.process.wait()
+
+
+class Workers:
+    """Use as a context; `count` 0 does everything here."""
+
+    def __init__(self, count: int, say: Callable[[str], None] = lambda text: None) -> None:
+        self.count = count
+        self._say = say
+        self._jobs = 0
+        self._children: list[_Child] = []
+        self._idle: queue.Queue[_Child | None] = queue.Queue()
+        self._threads: ThreadPoolExecutor | None = None
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closed = True
+        for child in self._children:
+            child.end()
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+
+    def map(
+        self, function: Callable[[Shared, Task], Result], shared: Shared, tasks: Iterable[Task]
+    ) -> Generator[tuple[Task, Result], None, None]:
+        """Each task with `function(shared, task)`, in order. The function is one that a module names."""
+        remaining = iter(tasks)
+        here = FEW if self.count and self._threads is None else 0
+        for task in islice(remaining, here) if self.count else remaining:
+            yield task, function(shared, task)
+        following = next(remaining, None)
+        if following is None:
+            return
+        job = self._job(function, shared)
+        threads = self._started()
+        waiting: deque[tuple[Task, Future[Result]]] = deque()
+        try:
+            while following is not None:
+                waiting.append((following, threads.submit(self._ask, job, following)))
+                if len(waiting) > AHEAD * self.count:
+                    task, future = waiting.popleft()
+                    yield task, future.result()
+                following = next(remaining, None)
+            while waiting:
+                task, future = waiting.popleft()
+                yield task, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+    def _job(self, function: Callable[[Any, Any], Any], shared: Any) -> _Job:
+        self._jobs += 1
+        return _Job(self._jobs, function, shared, pickle.dumps((True, (function, shared)), pickle.HIGHEST_PROTOCOL))
+
+    def _started(self) -> ThreadPoolExecutor:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self.count, "data-worker")
+            for _ in range(self.count):
+                try:
+                    self._children.append(_Child())
+                    self._idle.put(self._children[-1])
+                except OSError:  # no room for another process
+                    self._idle.put(None)
+        return self._threads
+
+    def _ask(self, job: _Job, task: Any) -> Any:
+        child = self._idle.get()
+        reply: tuple[bool, Any] | None = None
+        try:
+            if child is not None and not self._closed:
+                reply = child.ask(job, task)
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+            child = None
+            if not self._closed:
+                self._say("a process that helped to prepare the data has ended: its part is done without it")
+        finally:
+            self._idle.put(child)  # whatever happens: others wait for it
+        if self._closed:
+            raise RuntimeError("closed")
+        if reply is None:
+            return job.function(job.shared, task)
+        good, result = reply
+        if good:
+            return result
+        raise result
+
+
+def serve() -> None:
+    """The child: jobs and tasks come in, results go out, until the pipe ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the parent decides
+    replies: IO[bytes] = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not get between the replies
+    function: Callable[[Any, Any], Any] | None = None
+    shared: Any = None
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            new_job, value = pickle.load(sys.stdin.buffer)
+            if new_job:
+                function, shared = value
+                continue
+            assert function is not None
+            try:
+                reply = (True, function(shared, value))
+            except Exception as error:
+                reply = (False, error)
+            replies.write(_pickled(reply))
+            replies.flush()
+
+
+def _pickled(reply: tuple[bool, Any]) -> bytes:
+    try:
+        return pickle.dumps(reply, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        return pickle.dumps((False, RuntimeError(f"{reply[1]!r} cannot be sent: {error}")))

@@ -1,0 +1,1 @@
+"""Reading files: sentence pairs, labelled texts and pictures, one file per format."""

@@ -1,0 +1,101 @@
+"""Folders of pictures, a subfolder a class: decoded once into one array on the disk."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwise.data.prepare.fingerprint import fingerprint
+from headwise.data.prepare.progress import Progress
+from headwise.errors import DataError
+
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp"})
+_MODES = {1: "L", 3: "RGB"}
+
+
+def class_folders(folder: Path) -> dict[str, list[Path]]:
+    """The pictures of each class, by the names of the subfolders, in order."""
+    classes = {
+        each.name: sorted(file for file in each.iterdir() if file.suffix.lower() in SUFFIXES)
+        for each in sorted(folder.iterdir())
+        if each.is_dir() and not each.name.startswith(".")
+    }
+    if not classes:
+        raise DataError(f"{folder}: no subfolders: a folder of images has one for each class")
+    for name, files in classes.items():
+        if not files:
+            raise DataError(f"{folder / name}: a class without an image ({', '.join(sorted(SUFFIXES))})")
+    return classes
+
+
+def decode_files(
+    files: Sequence[Path], size: int, channels: int, cache: Path, say: Callable[[str], None]
+) -> NDArray[np.uint8]:
+    """The pictures as [N, channels, size, size], the largest square in the middle of each.
+
+    They are decoded into a file in `cache`, which the next run with the same pictures finds.
+    """
+    mode = _mode(channels)
+    stamps = [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+    path = cache / f"images-{fingerprint({'files': stamps, 'size': size, 'channels': channels})}.npy"
+    if not path.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".unfinished")
+        array = np.lib.format.open_memmap(unfinished, "w+", np.uint8, (len(files), channels, size, size))
+        progress = Progress(say)
+        for number, pixels in enumerate(_decoded(files, size, mode)):
+            array[number] = pixels
+            progress.tick(f"reading images: {number + 1:,} of {len(files):,}")
+        array.flush()
+        del array
+        unfinished.replace(path)
+    decoded: NDArray[np.uint8] = np.load(path, mmap_mode="c")
+    return decoded
+
+
+def read_pictures(files: Sequence[str], size: int, channels: int) -> NDArray[np.uint8]:
+    """A few pictures as [N, channels, size, size], in memory."""
+    mode = _mode(channels)
+    return np.stack([decode_file(Path(file), size, mode) for file in files])
+
+
+def decode_file(path: Path, size: int, mode: str) -> NDArray[np.uint8]:
+    """One picture as [C, size, size]: turned as its camera says, its shorter side fitted, the middle cut out."""
+    image_module, operations = _pillow()
+    try:
+        with image_module.open(path) as opened:
+            picture = operations.exif_transpose(opened)
+            if "transparency" in picture.info:
+                picture = picture.convert("RGBA")
+            fitted = operations.fit(picture.convert(mode), (size, size), image_module.Resampling.BICUBIC)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:
+        raise DataError(f"{path}: cannot be read as an image: {error}") from None
+    pixels = np.asarray(fitted, np.uint8)
+    return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+
+
+def _mode(channels: int) -> str:
+    if channels not in _MODES:
+        raise DataError(f"pictures have 1 or 3 channels; model.channels is {channels}")
+    return _MODES[channels]
+
+
+def _decoded(files: Sequence[Path], size: int, mode: str, ahead: int = 512) -> Iterator[NDArray[np.uint8]]:
+    """In order, on all processors; a few are decoded ahead, however many there are."""
+    with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4)) as pool:
+        for start in range(0, len(files), ahead):
+            yield from pool.map(lambda file: decode_file(file, size, mode), files[start : start + ahead])
+
+
+def _pillow() -> tuple[Any, Any]:
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise DataError("reading pictures needs a package: pip install pillow") from None
+    return Image, ImageOps

@@ -1,0 +1,152 @@
+"""Labelled images from anywhere as one kind of value."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwise.data.read.image_arrays import read_arrays
+from headwise.data.read.image_files import class_folders, decode_files
+from headwise.errors import DataError
+
+_CHUNK = 4096  # images whose pixels are counted at a time
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images with the classes they belong to."""
+
+    images: NDArray[np.uint8]
+    """[N, C, H, W], in memory or mapped from a file."""
+    labels: NDArray[np.int64]
+    """[N], each the number of a class."""
+    classes: tuple[str, ...]
+    place: Callable[[int], str]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def channels(self) -> int:
+        return int(self.images.shape[1])
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width."""
+        return int(self.images.shape[2]), int(self.images.shape[3])
+
+    def where(self, index: int) -> str:
+        """Where an image comes from: its file, or the file of arrays and its number there."""
+        return self.place(index)
+
+
+def read_images(
+    paths: Sequence[Path],
+    *,
+    size: int,
+    channels: int,
+    cache: Path,
+    say: Callable[[str], None],
+    classes: tuple[str, ...] = (),
+) -> ImageSet:
+    """All images of folders (a subfolder a class), .npz, .npy and IDX files, one after the other.
+
+    Pictures in folders are brought to `size` and `channels`; arrays stay as they are. With `classes`, those of
+    the training set, labels are numbers in that list, and what is not in it is an error.
+    """
+    parts: list[ImageSet] = []
+    for path in paths:
+        known = classes or (parts[0].classes if parts else ())
+        parts.append(
+            _read_folder(path, size, channels, cache, say, known) if path.is_dir() else _read_file(path, known)
+        )
+    return joined(parts)
+
+
+def joined(parts: Sequence[ImageSet]) -> ImageSet:
+    """Several sets as one."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for part in parts[1:]:
+        if part.images.shape[1:] != first.images.shape[1:]:
+            raise DataError(f"{part.where(0)} is {_shape(part)}, but {first.where(0)} is {_shape(first)}")
+        if part.classes != first.classes:
+            raise DataError(f"{part.where(0)} and {first.where(0)} are of sets with different classes")
+    starts = np.cumsum([0, *map(len, parts)])
+
+    def place(index: int) -> str:
+        part = int(np.searchsorted(starts, index, side="right")) - 1
+        return parts[part].where(index - int(starts[part]))
+
+    images, labels = (np.concatenate([getattr(part, name) for part in parts]) for name in ("images", "labels"))
+    return ImageSet(images, labels, first.classes, place)
+
+
+def held_out(images: int, count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of the images to train on, and of `count` others (at most a twentieth), which the seed chooses."""
+    order = np.random.default_rng([seed, 0x4E]).permutation(images)
+    count = min(count, images // 20)
+    return np.sort(order[count:]), np.sort(order[:count])
+
+
+def content_key(images: ImageSet, sample: int = 256) -> str:
+    """A short name of what a set holds, wherever it lies: all labels, and some of the images."""
+    digest = hashlib.blake2b(repr((images.images.shape, images.classes)).encode(), digest_size=12)
+    digest.update(images.labels.tobytes())
+    for index in np.linspace(0, len(images) - 1, min(sample, len(images))).astype(int):
+        digest.update(images.images[index].tobytes())
+    return digest.hexdigest()
+
+
+def channel_statistics(images: NDArray[np.uint8]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation of each channel, with the brightest pixel as 1; exact however many there are."""
+    counts = np.zeros((images.shape[1], 256), np.int64)
+    for start in range(0, len(images), _CHUNK):
+        part = images[start : start + _CHUNK]
+        for channel in range(images.shape[1]):
+            counts[channel] += np.bincount(part[:, channel].ravel(), minlength=256)
+    values = np.arange(256) / 255
+    shares = counts / counts.sum(1, keepdims=True)
+    means = shares @ values
+    deviations = np.sqrt(np.maximum(shares @ values**2 - means**2, 0))
+    return tuple(means.tolist()), tuple(np.maximum(deviations, 1e-3).tolist())
+
+
+def _read_folder(
+    path: Path, size: int, channels: int, cache: Path, say: Callable[[str], None], known: tuple[str, ...]
+) -> ImageSet:
+    folders = class_folders(path)
+    names = known or tuple(folders)
+    for name in folders:
+        if name not in names:
+            raise DataError(f"{path / name}: not a class of the training images ({', '.join(names[:10])})")
+    files = [file for each in folders.values() for file in each]
+    labels = np.repeat([names.index(name) for name in folders], [len(each) for each in folders.values()])
+    images = decode_files(files, size, channels, cache, say)
+    return ImageSet(images, labels.astype(np.int64), names, lambda index: str(files[index]))
+
+
+def _read_file(path: Path, known: tuple[str, ...]) -> ImageSet:
+    arrays = read_arrays(path)
+    highest = int(arrays.labels.max())
+    names = known or arrays.classes or tuple(map(str, range(highest + 1)))
+    if known and arrays.classes and set(arrays.classes) - set(known):
+        raise DataError(f"{path}: its classes are not those of the training images")
+    labels = arrays.labels
+    if known and arrays.classes and arrays.classes != known:
+        labels = np.array([known.index(name) for name in arrays.classes])[labels]
+    if int(labels.max()) >= len(names):
+        raise DataError(
+            f"{path}: image {int(labels.argmax())} has the label {int(labels.max())}, but there are "
+            f"{len(names)} classes"
+        )
+    return ImageSet(arrays.images, labels, names, lambda index: f"{path}: image {index}")
+
+
+def _shape(part: ImageSet) -> str:
+    height, width = part.size
+    return f"{height}x{width} in {part.channels} channel{'s' if part.channels > 1 else ''}"

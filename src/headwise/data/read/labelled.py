@@ -1,0 +1,205 @@
+"""Sentences, or pairs of them, with labels: from columns of a file to examples, and from labels to numbers."""
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headwise.config import ClassifyConfig, CorpusConfig, DataConfig
+from headwise.data.read.files import format_suffix, numbered_lines
+from headwise.errors import DataError
+
+_SHARE = 20
+"""At most one in this many training examples is held out for validation."""
+
+USUAL = ("sentence", "text")
+"""Columns that hold the text where none is named."""
+
+Row = Mapping[str, Any]
+"""Columns by name; by number, as a string, where a file has no header."""
+
+
+class Example(NamedTuple):
+    first: str
+    second: str | None
+    label: str
+    file: str
+    line: int
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def read_labelled(corpus: CorpusConfig, data: DataConfig, columns: ClassifyConfig) -> Iterator[Example]:
+    """All examples of a corpus, in the order of its files."""
+    if not corpus.labelled:
+        raise DataError("a corpus for classification names no files: give `labelled`")
+    for name in corpus.labelled:
+        path = Path(data.folder) / Path(name).expanduser()
+        for line, row in _reader(path)(path, columns.header):
+            where = f"{path}:{line}"
+            first = _text(row, columns.text or _usual(row), "text", where)
+            second = _text(row, columns.pair, "pair", where) if columns.pair else None
+            yield Example(first, second, _label(row, columns.label, where), str(path), line)
+
+
+def hold_out(examples: Sequence[Example], count: int, seed: int) -> tuple[list[Example], list[Example]]:
+    """Training and validation examples: about `count` drawn by the seed, a twentieth at most.
+
+    Examples of the same text go to one side together, else validation would measure memory.
+    """
+    texts = list(dict.fromkeys(example[:2] for example in examples))
+    count = min(count, len(examples) // _SHARE, len(texts) - 1)
+    order = np.random.default_rng([seed, 0x4E]).permutation(len(texts))
+    chosen = {texts[i] for i in order[: max(count, 0)]}
+    return [e for e in examples if e[:2] not in chosen], [e for e in examples if e[:2] in chosen]
+
+
+def class_names(examples: Iterable[Example]) -> tuple[str, ...]:
+    """The labels that occur, sorted: numbers by their value, else as text."""
+    labels = {example.label for example in examples}
+    if len(labels) < 2:
+        raise DataError(f"a classification needs two classes at least; the training data has {sorted(labels)}")
+    values = {label: _number(label) for label in labels}
+    if None in values.values():
+        return tuple(sorted(labels))
+    return tuple(sorted(labels, key=lambda label: (values[label] or 0.0, label)))
+
+
+def class_numbers(classes: Sequence[str]) -> Callable[[Example], float]:
+    """Gives each example the number of its class."""
+    numbers = {name: number for number, name in enumerate(classes)}
+
+    def number(example: Example) -> float:
+        if example.label not in numbers:
+            known = ", ".join(classes[:10])
+            raise DataError(f"{example.where}: the label {example.label!r} is not in the training data ({known})")
+        return numbers[example.label]
+
+    return number
+
+
+def value(example: Example) -> float:
+    """The label as the number that a regression predicts."""
+    number = _number(example.label)
+    if number is None:
+        raise DataError(f"{example.where}: the label {example.label!r} is not a number")
+    return number
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _tsv_rows(path: Path, header: bool) -> Iterator[tuple[int, Row]]:
+    """Tabs separate, and nothing else means anything: a quotation mark is part of the text."""
+    return _named(((number, line.split("\t")) for number, line in numbered_lines(path) if line.strip()), header)
+
+
+def _csv_rows(path: Path, header: bool) -> Iterator[tuple[int, Row]]:
+    """Commas separate; a field in quotation marks may hold commas, line breaks and doubled quotation marks."""
+
+    def records() -> Iterator[tuple[int, list[str]]]:
+        lines = csv.reader((f"{line}\n" for _, line in numbered_lines(path)), strict=True)
+        first = 1
+        while True:
+            try:
+                fields = next(lines, None)
+            except csv.Error as error:
+                raise DataError(f"{path}:{first}: not valid CSV: {error}") from None
+            if fields is None:
+                return
+            if any(fields):
+                yield first, fields
+            first = lines.line_num + 1
+
+    return _named(records(), header)
+
+
+def _json_rows(path: Path, header: bool) -> Iterator[tuple[int, Row]]:
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        try:
+            table = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            raise DataError(f"{path}:{number}: not a JSON object on one line: {problem}") from None
+        if not isinstance(table, dict):
+            raise DataError(f"{path}:{number}: expected a JSON object, one on each line")
+        yield number, table
+
+
+FORMATS: dict[str, Callable[[Path, bool], Iterator[tuple[int, Row]]]] = {
+    ".tsv": _tsv_rows,
+    ".tab": _tsv_rows,
+    ".txt": _tsv_rows,
+    ".csv": _csv_rows,
+    ".jsonl": _json_rows,
+    ".ndjson": _json_rows,
+    ".json": _json_rows,
+}
+"""How a file of labelled text is read, by its extension (under that of a compression)."""
+
+
+def _reader(path: Path) -> Callable[[Path, bool], Iterator[tuple[int, Row]]]:
+    try:
+        return FORMATS[format_suffix(path)]
+    except KeyError:
+        known = ", ".join(FORMATS)
+        raise DataError(
+            f"{path}: unknown extension; labelled text can be {known} (also .gz, .xz, .bz2, .zst)"
+        ) from None
+
+
+def _named(rows: Iterator[tuple[int, list[str]]], header: bool) -> Iterator[tuple[int, Row]]:
+    names: list[str] | None = None
+    for number, fields in rows:
+        if header and names is None:
+            names = [field.strip() for field in fields]
+        elif names is None:
+            yield number, {str(i): field for i, field in enumerate(fields)}
+        else:
+            yield number, dict(zip(names, fields, strict=False))
+
+
+def _usual(row: Row) -> str:
+    """The column that most likely holds the text."""
+    return next((name for name in USUAL if name in row), USUAL[0])
+
+
+def _cell(row: Row, column: str, key: str, where: str) -> Any:
+    """By name, or else by number."""
+    if column in row:
+        return row[column]
+    if column.isdecimal() and int(column) < len(row):
+        return list(row.values())[int(column)]
+    known = ", ".join(map(repr, row)) or "none"
+    raise DataError(f"{where}: no column {column!r}; there are: {known}. Choose with classify.{key}=NAME")
+
+
+def _text(row: Row, column: str, key: str, where: str) -> str:
+    text = _cell(row, column, key, where)
+    if not isinstance(text, str):
+        raise DataError(f"{where}: column {column!r} is not text")
+    if not text.strip():
+        raise DataError(f"{where}: the text in column {column!r} is empty")
+    return text
+
+
+def _label(row: Row, column: str, where: str) -> str:
+    label = _cell(row, column, "label", where)
+    if isinstance(label, bool | int | float):
+        label = json.dumps(label)
+    if not isinstance(label, str) or not label.strip():
+        raise DataError(f"{where}: the label in column {column!r} is empty, or neither text nor a number")
+    return label.strip()

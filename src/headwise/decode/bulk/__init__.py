@@ -1,0 +1,1 @@
+"""Translating whole files: resumable, and shared between processes and machines."""

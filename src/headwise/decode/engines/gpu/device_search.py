@@ -1,0 +1,240 @@
+"""The search of `search.py` for a device that must not wait for Python: all of it in tensors whose shapes never change.
+
+Sentences have slots, and each slot its own age: one that is done is emptied and filled again while the others go on.
+A step changes the tensors in place, so that it can be recorded once and played back.
+
+Shapes: N slots, B hypotheses of each, L tokens at most, C candidates, E ended hypotheses that are kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headwise.decode.search.hypothesis import Hypothesis, length_divisor
+from headwise.decode.search.options import SearchOptions
+from headwise.nn.kernels import usable
+from headwise.nn.kernels.likeliest import likeliest
+
+
+class DeviceSearch:
+    """Greedy or beam search in N slots."""
+
+    def __init__(
+        self, slots: int, length: int, options: SearchOptions, vocabulary: int, prefixed: bool, device: torch.device
+    ) -> None:
+        """`length`: the largest limit there will be. `prefixed`: whether translations may have to begin as is asked."""
+        B, E = options.beam, options.kept
+        self.options, self.slots, self.length, self.device = options, slots, length, device
+        self.done = torch.ones(slots, dtype=torch.bool, device=device)
+        self.age = torch.zeros(slots, dtype=torch.long, device=device)
+        self.limit = torch.zeros(slots, dtype=torch.long, device=device)
+        self.tokens = torch.full((slots, B), options.sos, device=device)
+        self.totals = torch.zeros(slots, B, device=device)
+        self.history = torch.zeros(slots, B, length + 1, dtype=torch.long, device=device)
+        self.forced = torch.full((slots, length + 1), -1, device=device) if prefixed else None
+        self.parents = torch.arange(B, device=device).repeat(slots, 1)
+        """[N, B]: the hypothesis that each goes on from, after a step."""
+        self._first_rows = torch.arange(slots, device=device)[:, None] * B
+        self.ended_rank = torch.full((slots, E), -math.inf, device=device)
+        self.ended_total = torch.zeros(slots, E, device=device)
+        self.ended_length = torch.zeros(slots, E, dtype=torch.long, device=device)
+        self.ended = torch.zeros(slots, E, length + 1, dtype=torch.long, device=device)
+        self._banned = torch.zeros(vocabulary, dtype=torch.bool, device=device)
+        self._banned[list(options.forbidden)] = True
+        self.ends = torch.tensor(options.ends, device=device)
+        self._candidates = min(B + len(options.ends), vocabulary) if B > 1 else 1
+        """Of a row: of those that live on at most B are its own, and besides them one for each way to end."""
+
+    def enter(self, slots: NDArray[np.int64], limits: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
+        """Begin a sentence in each of these slots."""
+        given = sent(torch.from_numpy(np.stack((slots, np.array(limits)))), self.device)
+        if usable(given):
+            _kernels().enter(self, given)
+        else:
+            self._enter(given)
+        if self.forced is not None:
+            width = self.length + 1
+            forced = torch.tensor([[*prefix, *[-1] * (width - len(prefix))] for prefix in prefixes])
+            self.forced[given[0]] = sent(forced, self.device)
+
+    def _enter(self, given: Tensor) -> None:
+        """Slots and limits, [2, n]."""
+        chosen, limit = given
+        self.done[chosen] = False
+        self.age[chosen] = 0
+        self.limit[chosen] = limit
+        self.tokens[chosen] = self.options.sos
+        self.totals[chosen] = -math.inf
+        self.totals[chosen, 0] = 0.0
+        self.ended_rank[chosen] = -math.inf
+
+    def advance(self, logits: Tensor) -> None:
+        """One token more, given logits [N * B, V]."""
+        values, tokens, normaliser = likeliest(logits, self._candidates, self._banned)
+        N, B = self.tokens.shape
+        if B == 1 and self.forced is None and usable(logits):
+            _kernels().advance_greedy(self, values, tokens, normaliser)
+            return
+        values, tokens = values.view(N, B, -1), tokens.view(N, B, -1)
+        if self.forced is not None:
+            # A token that is asked for is a row's only candidate, with the model's own value of it, though the search
+            # itself may be banned from saying it.
+            forced = self.forced.gather(1, self.age[:, None]).unsqueeze(1).expand(N, B, 1)  # -1: free
+            own = logits.gather(1, forced.clamp_min(0).reshape(N * B, 1)).view(N, B, 1).float()
+            only = torch.nn.functional.pad(own, (0, values.shape[2] - 1), value=-math.inf)
+            values = torch.where(forced >= 0, only, values)
+            tokens = torch.where(forced >= 0, forced, tokens)
+        gained = (values - normaliser.view(N, B, 1)).clamp_max_(0.0)
+        if B == 1:
+            self._advance_greedy(gained[:, 0], tokens[:, 0])
+        else:
+            self._advance_beam(gained, tokens)
+
+    def _advance_greedy(self, gained: Tensor, token: Tensor) -> None:
+        """Log-probability and token [N, 1]."""
+        going = ~self.done
+        self.totals += gained * going[:, None]
+        self.history.scatter_(2, self.age[:, None, None], token[:, None])  # behind its end if it is done
+        self.age += going
+        self.tokens.copy_(token)
+        self.done |= self._is_end(token.squeeze(1)) | (self.age >= self.limit)
+
+    def _is_end(self, tokens: Tensor) -> Tensor:
+        if len(self.ends) == 1:
+            return tokens == self.ends
+        return torch.isin(tokens, self.ends)
+
+    def parent_rows(self) -> Tensor:
+        """[N * B]: the row that each goes on from, after a step."""
+        return (self._first_rows + self.parents).flatten()
+
+    def _advance_beam(self, gained: Tensor, tokens: Tensor) -> None:
+        """Log-probabilities and tokens [N, B, K]."""
+        options, (N, B, K) = self.options, tokens.shape
+        going, age, alpha = ~self.done, self.age + 1, options.length_penalty
+        count = (1 + len(options.ends)) * B
+        totals, order = (self.totals.unsqueeze(2) + gained).view(N, B * K).sort(dim=-1, descending=True, stable=True)
+        totals, order = totals[:, :count], order[:, :count]  # [N, C]
+        parents, tokens = order // K, tokens.reshape(N, B * K).gather(1, order)
+        ends = self._is_end(tokens)
+        places = torch.arange(totals.shape[1], device=self.device)
+
+        # What lives on: the first B that do not end.
+        living = torch.where(ends, -math.inf, totals)
+        totals_on, chosen = living.topk(B, -1)
+        at_limit = age >= self.limit
+        best = totals_on[:, 0]
+
+        # What ended here beside what ended before.
+        penalty = age.float().pow(alpha).unsqueeze(1)
+        here = torch.where(ends & (places < B) & going.unsqueeze(1), totals / penalty, -math.inf)
+        ranks, kept = torch.cat((self.ended_rank, here), 1).topk(self.ended_rank.shape[1], -1)
+        histories = self.history.gather(1, parents.unsqueeze(2).expand(-1, -1, self.length + 1))
+        histories = histories.scatter(2, self.age[:, None, None].expand(-1, len(places), 1), tokens.unsqueeze(2))
+        wide = kept.unsqueeze(2).expand(-1, -1, self.length + 1)
+        self.ended.copy_(torch.cat((self.ended, histories), 1).gather(1, wide))
+        self.ended_total.copy_(torch.cat((self.ended_total, totals), 1).gather(1, kept))
+        lengths = torch.cat((self.ended_length, age.unsqueeze(1).expand(-1, len(places))), 1)
+        self.ended_length.copy_(lengths.gather(1, kept))
+        self.ended_rank.copy_(ranks)
+
+        # Whether a sentence goes on: see `best_attainable` and `_Sentence.goes_on` in search.py.
+        furthest = self.limit.float() if alpha >= 0 else (age + 1).float()
+        open_end = best / furthest.pow(alpha) > ranks[:, options.nbest - 1]
+        if not options.exact:
+            open_end &= best / penalty.squeeze(1) > ranks[:, options.kept - 1]
+        goes_on = (best > -math.inf) & ~at_limit & open_end
+
+        row = chosen.unsqueeze(2).expand(-1, -1, self.length + 1)
+        still = self.done[:, None]
+        self.history.copy_(torch.where(still.unsqueeze(2), self.history, histories.gather(1, row)))
+        self.tokens.copy_(torch.where(still, self.tokens, tokens.gather(1, chosen)))
+        self.totals.copy_(torch.where(still, self.totals, totals_on))
+        self.parents.copy_(torch.where(still, torch.arange(B, device=self.device), parents.gather(1, chosen)))
+        self.age += going
+        self.done |= ~goes_on
+
+    def results(self, slots: NDArray[np.int64]) -> Callable[[], list[list[Hypothesis]]]:
+        """The n-best of these slots, whose sentences are done. What the limit cut off comes last.
+
+        They are brought over at once, and made when they are asked for: the device can go on meanwhile.
+        """
+        chosen = sent(torch.from_numpy(slots), self.device)
+        totals, ages = self.totals[chosen], self.age[chosen, None].expand(-1, self.options.beam)
+        at_end = (self.age >= self.limit)[chosen, None] | (self.options.beam == 1)
+        found = _Found(self.history[chosen], totals, ages, torch.where(at_end, totals, -math.inf))
+        if self.options.beam > 1:
+            ended = self.ended, self.ended_total, self.ended_length, self.ended_rank
+            found = _Found(*(torch.cat((one[chosen], two), 1) for one, two in zip(ended, found, strict=True)))
+            # Only what is asked for is worth bringing over.
+            best = (~(found.ranks > -math.inf)).int().sort(dim=-1, stable=True).indices[:, : self.options.nbest]
+            tokens = found.tokens.gather(1, best.unsqueeze(2).expand(-1, -1, self.length + 1))
+            found = _Found(tokens, *(each.gather(1, best) for each in found[1:]))
+        brought = _Found(*(each.cpu() for each in found))
+        return lambda: self._hypotheses(brought)
+
+    def _hypotheses(self, found: _Found) -> list[list[Hypothesis]]:
+        """Nothing is done one by one that can be done for all: a batch waits for this."""
+        n, there = found.ranks.shape[1], found.ranks > -math.inf
+        totals, lengths = found.totals.flatten(), found.lengths.flatten().clamp_min(1)  # where there is none, it is 0
+        longest = int(lengths.max())
+        tokens = found.tokens[:, :, :longest].flatten(0, 1)
+        last = tokens.gather(1, lengths[:, None] - 1).squeeze(1)
+        finished = torch.isin(last, torch.tensor(self.options.ends))
+        divisors = [length_divisor(length, self.options.length_penalty) for length in range(longest + 1)]
+        scores = totals.double() / torch.tensor(divisors, dtype=torch.float64)[lengths]
+        columns = tokens, lengths - finished.long(), scores, totals, finished
+        with _collecting_later():
+            made = [
+                Hypothesis(ids if length == longest else ids[:length], score, total, [], over)
+                for ids, length, score, total, over in zip(*(each.tolist() for each in columns), strict=True)
+            ]
+            lists = [made[i : i + n] for i in range(0, len(made), n)]
+        if there.all():
+            return lists
+        return [list(itertools.compress(each, kept)) for each, kept in zip(lists, there.tolist(), strict=True)]
+
+
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """There, or on its way while Python goes on: PyTorch keeps pinned memory until what is to come of it is there."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+
+
+_PAUSING = threading.Lock()
+
+
+@contextlib.contextmanager
+def _collecting_later() -> Iterator[None]:
+    """Thousands of new lists have Python look for garbage among all that there is, for milliseconds, and find none."""
+    with _PAUSING:  # or the second of two that pause it at once could leave it off
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
+
+
+def _kernels() -> Any:
+    from headwise.decode.engines.gpu import device_search_triton
+
+    return device_search_triton
+
+
+class _Found(NamedTuple):
+    tokens: Tensor  # [n, hypotheses, L + 1]
+    totals: Tensor  # [n, hypotheses]
+    lengths: Tensor  # [n, hypotheses]
+    ranks: Tensor  # [n, hypotheses], minus infinity where there is none

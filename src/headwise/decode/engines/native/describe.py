@@ -1,0 +1,228 @@
+"""A model as the native engine wants it: matrices in int8 and norms by number, sublayer after sublayer.
+
+It is told by the config and the named weights alone, so that a model need not be built to be given to the engine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from headwise.config import ModelConfig
+from headwise.decode.engines.native import position_table as positions
+from headwise.decode.engines.native.library import (
+    CROSS_ATTENTION,
+    FEED_FORWARD,
+    NONE,
+    SELF_ATTENTION,
+    Array,
+    Engine,
+    Floats,
+    SideDescription,
+    SublayerDescription,
+)
+
+UNIT = 16
+"""Floats that an instruction takes: widths are multiples of it."""
+ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3}
+"""As in rows.h."""
+EPSILONS = {"layer": 1e-5, "rms": 1e-6}
+"""Of a norm whose config names none."""
+
+Weights = Mapping[str, Array]
+"""By name, in int8 or float32; they may be read from a file as they are asked for."""
+
+
+class UnknownWeightsError(Exception):
+    """The weights are not those of the config: some are missing, too many or of another shape."""
+
+
+def fits(config: ModelConfig) -> bool:
+    """Whether the engine knows all parts of such a model."""
+    return (
+        config.family == "encoder_decoder"
+        and config.stack == "transformer"
+        and not config.window
+        and not config.classes
+        and config.norm in EPSILONS
+        and config.norm_order in ("post", "pre")
+        and config.activation in ACTIVATIONS
+        and config.feed_forward in ("plain", "gated")
+        and positions.known(config)
+        and _is_sound(config)
+        and all(
+            size % UNIT == 0
+            for side in (Shape(config, is_target) for is_target in (False, True))
+            for size in (side.width, side.head_width, side.hidden)
+        )
+    )
+
+
+def _is_sound(config: ModelConfig) -> bool:
+    """Whether its sizes are those of a model that can be built, which is where others are refused with a reason.
+
+    C++ reads and writes by them: here no model is built that would have looked at them first.
+    """
+    counts = (config.width, config.heads, config.hidden, config.encoder_layers, config.decoder_layers)
+    own = (config.encoder_width, config.encoder_heads, config.encoder_hidden)
+    others = (*own, config.key_value_heads, config.head_width, config.rotary_width, config.shared_layers)
+    if min(counts) < 1 or min(others) < 0 or min(config.max_positions, config.position_offset + 1) < 1:
+        return False
+    sides = [Shape(config, is_target) for is_target in (False, True)]
+    return (
+        all(side.heads % side.key_heads == 0 and config.rotary_width <= side.head_width for side in sides)
+        and config.shared_layers <= min(side.layers for side in sides)
+        and (config.tie not in ("all", "embeddings") or sides[0].width == sides[1].width)
+    )
+
+
+class Shape:
+    """The sizes of one side of a model."""
+
+    def __init__(self, config: ModelConfig, is_target: bool) -> None:
+        own = (0, 0, 0) if is_target else (config.encoder_width, config.encoder_heads, config.encoder_hidden)
+        self.width, self.heads, self.hidden = own[0] or config.width, own[1] or config.heads, own[2] or config.hidden
+        self.key_heads = config.key_value_heads or self.heads
+        self.head_width = config.head_width or self.width // self.heads
+        self.layers = config.decoder_layers if is_target else config.encoder_layers
+        self.name = "decoder" if is_target else "encoder"
+
+    @property
+    def score_scale(self) -> float:
+        return float(self.head_width**-0.5)
+
+
+def taken(weights: Weights, name: str, dtype: type[np.generic], *shape: int) -> Array:
+    """A weight, after a look at whether it is what C++ will read."""
+    found = weights.get(name)
+    if found is None or found.dtype != dtype or found.shape != shape:
+        raise UnknownWeightsError(name)
+    return np.ascontiguousarray(found)
+
+
+def describe(config: ModelConfig, vocabulary: int, weights: Weights, engine: Engine) -> set[str]:
+    """Give the engine the model, in int8; the names of what it took. It has copies: the weights may go."""
+    described = _Description(config, vocabulary, weights, engine)
+    output = described.output()
+    described.side(is_target=False)
+    described.side(is_target=True)
+    engine.set_output(output)
+    return described.taken
+
+
+class _Description:
+    def __init__(self, config: ModelConfig, vocabulary: int, weights: Weights, engine: Engine) -> None:
+        self._config, self._vocabulary, self._weights, self._engine = config, vocabulary, weights, engine
+        self._products: dict[tuple[str, ...], int] = {}  # layers that share weights share them here too
+        self._tables: dict[str, tuple[int, float]] = {}
+        """Matrices of the vocabulary by their names, and what their steps are multiplied by."""
+        self.taken: set[str] = set()
+
+    def output(self) -> int:
+        owner = {"all": "source_embedding", "decoder": "target_embedding"}.get(self._config.tie, "output_projection")
+        weight, steps = self._matrix(owner, self._vocabulary, self._config.width)
+        bias = self._floats("output_projection.bias", self._vocabulary) if self._config.output_bias else None
+        factor = self._config.output_scale
+        made = self._engine.add_matrix(weight, steps * np.float32(factor), bias, filler=-math.inf)
+        self._tables[owner] = (made, factor)
+        return made
+
+    def side(self, *, is_target: bool) -> None:
+        config, shape = self._config, Shape(self._config, is_target)
+        side = "target" if is_target else "source"
+        owner = "target_embedding" if is_target and config.tie in ("decoder", "none") else "source_embedding"
+        if owner not in self._tables:
+            weight, steps = self._matrix(owner, self._vocabulary, shape.width)
+            self._tables[owner] = (self._engine.add_matrix(weight, steps, None), 1.0)
+        table, factor = self._tables[owner]
+        closing = config.norm_order != "post"
+        self._engine.describe_side(
+            is_target,
+            SideDescription(
+                width=shape.width,
+                embedding=table,
+                embedding_factor=(math.sqrt(shape.width) if config.embedding_scale else 1.0) / factor,
+                embedding_norm=self._norm(f"{side}_norm", shape.width) if config.embedding_norm else NONE,
+                final_norm=self._norm(f"{shape.name}.final_norm", shape.width) if closing else NONE,
+            ),
+        )
+        own = config.shared_layers or shape.layers
+        for index in range(shape.layers):
+            self._layer(f"{shape.name}.layers.{index * own // shape.layers}", shape, is_target)
+
+    def _layer(self, name: str, shape: Shape, is_target: bool) -> None:
+        config = self._config
+        scale = config.attention_scale or shape.score_scale
+        queries, keys = shape.heads * shape.head_width, shape.key_heads * shape.head_width
+        biased = config.bias if config.attention_bias is None else config.attention_bias
+        output_biased = biased if config.attention_output_bias is None else config.attention_output_bias
+        heads = {"heads": shape.heads, "key_heads": shape.key_heads, "head_width": shape.head_width}
+
+        def product(parts: dict[str, int], inputs: int, *, bias: bool, factors: Sequence[float] = ()) -> int:
+            return self._product([f"{name}.{part}" for part in parts], [*parts.values()], inputs, bias, factors)
+
+        def add(kind: int, norm: str, project: int, output: int, memory: int = NONE, **others: int) -> None:
+            number = self._norm(f"{name}.{norm}.norm", shape.width)
+            before, after = (NONE, number) if config.norm_order == "post" else (number, NONE)
+            self._engine.add_sublayer(
+                is_target,
+                SublayerDescription(
+                    kind=kind, norm_before=before, norm_after=after, project=project, output=output, memory=memory,
+                    **others,
+                ),
+            )  # fmt: skip
+
+        # The scale of scores is in the queries' weights, for which it costs nothing.
+        own = {f"self_attention.{part}": size for part, size in (("query", queries), ("key", keys), ("value", keys))}
+        project = product(own, shape.width, bias=biased, factors=(scale, 1.0, 1.0))
+        output = product({"self_attention.output": shape.width}, queries, bias=output_biased)
+        add(SELF_ATTENTION, "self_norm", project, output, **heads)
+        if is_target:
+            source = Shape(config, False).width
+            project = product({"cross_attention.query": queries}, shape.width, bias=biased, factors=(scale,))
+            memory = product({"cross_attention.key": keys, "cross_attention.value": keys}, source, bias=biased)
+            output = product({"cross_attention.output": shape.width}, queries, bias=output_biased)
+            add(CROSS_ATTENTION, "cross_norm", project, output, memory, **heads)
+        gated = config.feed_forward == "gated"
+        inner = {f"feed_forward.{part}": shape.hidden for part in (("gate", "expand") if gated else ("expand",))}
+        project = product(inner, shape.width, bias=config.bias)
+        output = product({"feed_forward.contract": shape.width}, shape.hidden, bias=config.bias)
+        activation = ACTIVATIONS[config.activation]
+        sizes = {"hidden": shape.hidden, "activation": activation, "gated": int(gated)}
+        add(FEED_FORWARD, "feed_forward_norm", project, output, **sizes)
+
+    def _product(
+        self, names: list[str], outputs: list[int], inputs: int, bias: bool, factors: Sequence[float] = ()
+    ) -> int:
+        """Linear maps of the same input as one, whose outputs stand side by side, each times its factor."""
+        key = tuple(names)
+        if key not in self._products:
+            scales = [np.float32(factor) for factor in factors or [1.0] * len(names)]
+            parts = [self._matrix(name, size, inputs) for name, size in zip(names, outputs, strict=True)]
+            biases = None
+            if bias:
+                given = [self._floats(f"{name}.bias", size) for name, size in zip(names, outputs, strict=True)]
+                biases = np.concatenate([each * scale for each, scale in zip(given, scales, strict=True)])
+            steps = np.concatenate([steps * scale for (_, steps), scale in zip(parts, scales, strict=True)])
+            weight = parts[0][0] if len(parts) == 1 else np.concatenate([weight for weight, _ in parts])
+            self._products[key] = self._engine.add_matrix(weight, steps, biases)
+        return self._products[key]
+
+    def _norm(self, name: str, width: int) -> int:
+        config, centred = self._config, self._config.norm == "layer"
+        weight = self._floats(f"{name}.weight", width)
+        shift = self._floats(f"{name}.bias", width) if centred else np.zeros(width, np.float32)
+        return self._engine.add_norm(weight, shift, config.norm_epsilon or EPSILONS[config.norm], centred=centred)
+
+    def _matrix(self, name: str, outputs: int, inputs: int) -> tuple[Array, Floats]:
+        """In int8, and the steps of its rows."""
+        return self._array(f"{name}.weight", np.int8, outputs, inputs), self._floats(f"{name}.steps", outputs)
+
+    def _floats(self, name: str, *shape: int) -> Floats:
+        return self._array(name, np.float32, *shape)
+
+    def _array(self, name: str, dtype: type[np.generic], *shape: int) -> Array:
+        self.taken.add(name)
+        return taken(self._weights, name, dtype, *shape)

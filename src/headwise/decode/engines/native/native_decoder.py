@@ -1,0 +1,103 @@
+"""The decoder in C++, step by step: int8 products, attention and the choice of tokens in one call.
+
+It holds what `headwise.decode.engines.cpu` computes with the same int8 weights. Its caches grow by blocks that never
+move, sentences share nothing, and rows are reordered by index: a row comes out the same, bit for bit, whatever is
+computed with it and by however many threads.
+
+Shapes: N sentences, S source length, R rows (live hypotheses of all sentences), V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from headwise.decode.engines.native.library import Search
+from headwise.decode.engines.native.native_model import NativeModel
+from headwise.decode.shortlist.table import Allowed
+
+__all__ = ["NativeDecoder", "State"]
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a search stands. The caches are written in place, so a state is used once."""
+
+    search: Search
+    changes: int
+    """Of the search, when this state was made."""
+    length: int
+    """Tokens so far."""
+
+    def current(self) -> Search:
+        if self.changes != self.search.changes:
+            raise ValueError("this state was used already: a search goes on from the state that came back")
+        return self.search
+
+
+class NativeDecoder:
+    """A `Stepper` over a model in the native engine: for searches that the engine does not know itself."""
+
+    def __init__(self, model: NativeModel) -> None:
+        self.model = model
+        self._banned: tuple[tuple[int, ...], Tensor | None] = ((), None)
+
+    def start(self, source: Tensor) -> State:
+        """The state before the first token of sources [N, S]. What is padding in them costs nothing."""
+        search = self.model.start(source.tolist())
+        return State(search, search.changes, 0)
+
+    def restrict(self, state: State, allowed: Sequence[Allowed]) -> State:
+        """Only these tokens in each sentence, in a state before the first token."""
+        self.model.restrict(state.current(), allowed)
+        return state
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Tokens [R] -> log-probabilities [R, V] of the next, and the new state."""
+        table = torch.empty(state.search.rows, self.model.vocabulary)
+        return table, self._step(tokens, state, (), None, table)
+
+    def best(
+        self, tokens: Tensor, state: State, count: int, banned: Sequence[int] = ()
+    ) -> tuple[Tensor, Tensor, State]:
+        """Tokens [R] -> the `count` likeliest next tokens that are not `banned`: their log-probabilities [R, count],
+        themselves [R, count], likeliest first, of equals the first of the vocabulary; and the new state.
+
+        Where fewer are left, the rest have a log-probability of minus infinity.
+        """
+        if count < 1:
+            raise ValueError(f"at least one token must be asked for, not {count}")
+        rows, count = state.search.rows, min(count, self.model.vocabulary)
+        values, chosen = torch.empty(rows, count), torch.empty(rows, count, dtype=torch.int64)
+        return values, chosen, self._step(tokens, state, banned, (values, chosen), None)
+
+    def select(self, state: State, rows: Tensor) -> State:
+        """The rows that each of the next rows goes on from: in any order, repeated or left out."""
+        search = state.current()
+        search.select(rows.to(torch.int64).contiguous().numpy())
+        return replace(state, changes=search.changes)
+
+    def _step(
+        self,
+        tokens: Tensor,
+        state: State,
+        banned: Sequence[int],
+        best: tuple[Tensor, Tensor] | None,
+        table: Tensor | None,
+    ) -> State:
+        search = state.current()
+        if tokens.shape != (search.rows,):
+            raise ValueError(f"a step takes a token for each of {search.rows} rows, not {tuple(tokens.shape)}")
+        if tuple(banned) != self._banned[0]:
+            self._banned = tuple(banned), torch.tensor(list(banned), dtype=torch.int64) if banned else None
+        search.step(
+            tokens.to(torch.int64).contiguous().numpy(),
+            self.model.target_positions.single(state.length),
+            None if self._banned[1] is None else self._banned[1].numpy(),
+            None if best is None else (best[0].numpy(), best[1].numpy()),
+            None if table is None else table.numpy(),
+        )
+        return replace(state, changes=search.changes, length=state.length + 1)

@@ -1,0 +1,125 @@
+"""A model in the native engine, and the search that it does by itself: nothing here needs PyTorch."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from headwise.config import ModelConfig
+from headwise.decode.engines.native.describe import Shape, UnknownWeightsError, Weights, describe, fits, taken
+from headwise.decode.engines.native.library import SLOTS, BeamSearch, Engine, Floats, Search, Selection
+from headwise.decode.engines.native.position_table import PositionTable
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import SearchRequest
+from headwise.decode.shortlist import table as shortlist
+from headwise.decode.shortlist.table import Allowed
+from headwise.errors import ConfigError, HeadwiseError
+
+STEPS_AT_ONCE = 16
+"""Of a search, between two moments at which Python can be interrupted and other threads have their turn."""
+
+
+class NativeModel:
+    """A copy of a model's int8 weights, laid out for the engine; whence they came may go."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        weights: Weights,
+        vocabulary: int,
+        pad: int,
+        threads: int | None = None,
+    ) -> None:
+        """`threads`: as many as PyTorch would use. Weights that are not the config's are an `UnknownWeightsError`."""
+        if not fits(config):
+            raise HeadwiseError("the native engine does not know all parts of this model")
+        self.engine = Engine(default_threads() if threads is None else threads)
+        self.pad, self.vocabulary = pad, vocabulary
+        self._heads, self._layers = Shape(config, True).heads, config.decoder_layers
+        self._always: Selection | None = None
+        used = describe(config, vocabulary, weights, self.engine)
+        sides = []
+        for is_target, name in enumerate(("source_positions.weight", "target_positions.weight")):
+            shape = Shape(config, bool(is_target))
+            learned: Floats | None = None
+            if config.positions == "learned":
+                rows = config.max_positions + config.position_offset
+                learned = np.array(taken(weights, name, np.float32, rows, shape.width)[config.position_offset :])
+                used.add(name)
+            sides.append(PositionTable(config, shape.width, shape.head_width, learned))
+        self.source_positions, self.target_positions = sides
+        if used != set(weights):
+            raise UnknownWeightsError(*sorted(used ^ set(weights)))
+
+    def start(self, sources: Sequence[Sequence[int]]) -> Search:
+        """Sources (ids) in the engine's caches, before the first token. What is padding in them costs nothing."""
+        rows = [np.array(source, np.int64) for source in sources]
+        places = [np.flatnonzero(row != self.pad) for row in rows]
+        tokens = [row[kept] for row, kept in zip(rows, places, strict=True)]
+        lengths = np.array([len(kept) for kept in places], np.int64)
+        placing, _ = self.source_positions.up_to(max(map(len, rows), default=0))
+        nothing = np.empty(0, np.int64)
+        return Search(
+            self.engine, np.concatenate([nothing, *tokens]), np.concatenate([nothing, *places]), lengths, placing
+        )
+
+    def restrict(self, search: Search, allowed: Sequence[Allowed]) -> None:
+        """Only these tokens in each sentence of a search that has not made a step."""
+        always, packed = allowed[0].always, self._always  # which another thread may replace at any moment
+        if packed is None or packed.tokens is not always:  # packing them takes as long as some steps
+            self._always = packed = Selection(self.engine, always)
+        search.restrict(packed, [each.own for each in allowed], shortlist.sure())
+
+    def search(self, request: SearchRequest, allowed: Sequence[Allowed] | None = None) -> list[list[Hypothesis]]:
+        """The n-best of each source; options without `no_repeat`, which only a search in PyTorch knows."""
+        request.check()
+        highest = max((token for prefix in request.prefixes for token in prefix), default=-1)
+        if highest >= self.vocabulary:
+            raise ConfigError(f"prefix token {highest} is not in a vocabulary of {self.vocabulary}")
+        search = self.start(request.sources)
+        if allowed is not None:
+            self.restrict(search, allowed)
+        beam = BeamSearch(search, request)
+        places, done = 0, False
+        while not done:
+            # A translation may be far shorter than its limit: positions are made as they are needed.
+            placing, known = self.target_positions.up_to(places + 1)
+            places = min(places + STEPS_AT_ONCE, known)
+            done = beam.run(placing, places)
+        return beam.results()
+
+    def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Floats]:
+        """What each token of a target looked at in its source, [T, S] a pair: the mean of the heads of the last but one
+        layer, as in `Translator.attention`."""
+        layer, width = max(0, self._layers - 2), -(-max(map(len, sources), default=0) // SLOTS) * SLOTS
+        found = [
+            np.zeros((len(target), len(source)), np.float32) for source, target in zip(sources, targets, strict=True)
+        ]
+        search, going = self.start(sources), list(range(len(sources)))
+        for place in range(max(map(len, targets), default=0)):
+            rows = [row for row, pair in enumerate(going) if len(targets[pair]) > place]
+            if len(rows) < len(going):
+                search.select(np.array(rows, np.int64))
+                going = [going[row] for row in rows]
+            tokens = np.array([targets[pair][place] for pair in going], np.int64)
+            weights = np.zeros((len(going), self._heads, width), np.float32)
+            search.step(tokens, self.target_positions.single(place), None, None, None, (weights, layer))
+            for pair, mean in zip(going, weights.mean(1), strict=True):
+                found[pair][place] = mean[: len(sources[pair])]
+        return found
+
+
+def default_threads() -> int:
+    """As many as PyTorch would use: as it was told, or as there are cores."""
+    if "torch" in sys.modules:
+        return int(sys.modules["torch"].get_num_threads())
+    told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # a number for each level of nesting
+    if told.isdecimal() and int(told):
+        return int(told)
+    usable = os.sched_getaffinity(0)
+    siblings = (Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") for cpu in usable)
+    return len({path.read_text(encoding="ascii") if path.is_file() else path.parts[5] for path in siblings})

@@ -1,0 +1,80 @@
+"""A model on its device, ready to answer: what the text-in, text-out classes have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from headwise.config import ModelConfig
+from headwise.devices import best_device
+from headwise.errors import CheckpointError, ConfigError
+from headwise.models.folder.config_file import is_rounded
+from headwise.models.folder.description import LoadedModel, Task
+from headwise.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+M = TypeVar("M", bound="nn.Module")
+
+COMMANDS = {
+    "translation": "headwise translate",
+    "causal_lm": "headwise generate",
+    "masked_lm": "headwise fill",
+    "classify": "headwise classify",
+    "images": "headwise classify",
+    "embed": "headwise embed",
+}
+"""What a model of each kind is used with."""
+
+
+@dataclass(frozen=True)
+class Served(Generic[M]):
+    """The parts of a loaded model, of a known kind."""
+
+    model: M
+    tokenizer: Tokenizer
+    config: ModelConfig
+    task: Task
+    device: torch.device
+    loaded: LoadedModel
+    """What they are the parts of."""
+    other_ends: tuple[int, ...] = ()
+    """Tokens that end a text as the tokenizer's eos does."""
+
+
+def open_model(model: str | Path | LoadedModel, device: str) -> tuple[LoadedModel, torch.device]:
+    """The model on the device, from its folder if need be."""
+    import torch
+
+    from headwise.models.folder.load import load
+
+    chosen = best_device(device)
+    if isinstance(model, LoadedModel):
+        return model, chosen
+    if is_rounded(model):
+        if device not in ("auto", "cpu"):
+            raise ConfigError(f"{model}: its weights are int8, which is for CPUs: leave out --device {device}")
+        chosen = torch.device("cpu")
+    return load(model, chosen, rounded=True), chosen
+
+
+def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str) -> Served[M]:
+    """A model of this kind with its tokenizer; the wrong kind is an error that says what the model is for."""
+    loaded, chosen = open_model(model, device)
+    if not isinstance(loaded.model, kind):
+        command = COMMANDS.get(loaded.task.kind, "headwise info")
+        name = model if isinstance(model, str | Path) else "this model"
+        raise ConfigError(f"{name}: not a model that {what}: it is for `{command}`")
+    tokenizer = the_tokenizer(loaded, model)
+    ends = tuple(end for end in (loaded.ids.ends if loaded.ids else ()) if end != tokenizer.eos)
+    return Served(loaded.model.to(chosen).eval(), tokenizer, loaded.config, loaded.task, chosen, loaded, ends)
+
+
+def the_tokenizer(loaded: LoadedModel, model: str | Path | LoadedModel) -> Tokenizer:
+    if loaded.tokenizer is None:
+        name = model if isinstance(model, str | Path) else "this model"
+        raise CheckpointError(f"{name}: it has no tokenizer that is known here, so it cannot take text")
+    return loaded.tokenizer

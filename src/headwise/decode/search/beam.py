@@ -1,0 +1,374 @@
+"""Search that knows no model: greedy and beam search over a step function.
+
+A model is a `Stepper`: tokens and a state in, log-probabilities and a new state out. All sentences of a batch
+start together, so all rows are equally long at any time; a sentence that is done leaves the batch.
+
+Shapes: N sentences, R rows (live hypotheses of all sentences), V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from headwise.decode.search.constraints import Step, checked_limits, constrain, constraints
+from headwise.decode.search.hypothesis import Hypothesis, length_penalty, no_way_on
+from headwise.decode.search.options import Prefixes, SearchOptions
+from headwise.decode.search.trace import Trace
+
+__all__ = ["Hypothesis", "SearchOptions", "Stepper", "beam_search", "greedy", "length_penalty", "no_way_on", "walk"]
+
+State = TypeVar("State")
+
+
+class Stepper(Protocol[State]):
+    """A model, as far as a search needs one. The state is a value: passed in, passed out, never hidden."""
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Tokens [R] -> log-probabilities [R, V] of the next (float32, none above 0), and the new state."""
+        ...
+
+    def select(self, state: State, rows: Tensor) -> State:
+        """The state of these rows, in this order; rows may repeat (beams) or be left out (finished)."""
+        ...
+
+
+@runtime_checkable
+class Chooser(Protocol[State]):
+    """A stepper that can do without the table of all log-probabilities where a few of them are all that is wanted."""
+
+    def best(self, tokens: Tensor, state: State, count: int, banned: Sequence[int]) -> tuple[Tensor, Tensor, State]:
+        """As `step`, but of each row the `count` likeliest tokens that are not banned: log-probabilities and tokens
+        [R, count], likeliest first."""
+        ...
+
+
+class _Likeliest(Generic[State]):
+    """Asks a stepper for the likeliest next tokens, within the rules of a search."""
+
+    def __init__(
+        self, stepper: Stepper[State], options: SearchOptions, prefixes: Prefixes | None, device: torch.device
+    ) -> None:
+        self._stepper = stepper
+        self._rules = constraints(options, prefixes, device)
+        self._options = options
+        self._chooser = stepper if isinstance(stepper, Chooser) else None
+        self._free_from = options.free_from(prefixes)
+
+    def __call__(
+        self, tokens: Tensor, state: State, trace: Trace, sentences: Tensor, count: int
+    ) -> tuple[Tensor, Tensor, State]:
+        """Log-probabilities and tokens [R, at most count], and the new state."""
+        length = trace.tokens.shape[1]
+        if self._chooser is not None and length >= self._free_from:
+            return self._chooser.best(tokens, state, count, self._options.banned(length))
+        log_probabilities, state = self._stepper.step(tokens, state)
+        scores = constrain(self._rules, Step(log_probabilities, trace.tokens, sentences))
+        values, found = largest(scores, min(count, scores.shape[1]))
+        return values, found, state
+
+
+def greedy(
+    stepper: Stepper[State],
+    state: State,
+    max_lengths: Tensor,
+    options: SearchOptions,
+    prefixes: Prefixes | None = None,
+) -> list[list[Hypothesis]]:
+    """The likeliest token at each step: one hypothesis a sentence, of at most max_lengths [N] tokens.
+
+    A length counts `<eos>`. `max_lengths` lies on the model's device; `state` has one row a sentence.
+    """
+    ask = _Likeliest(stepper, options, prefixes, max_lengths.device)
+
+    def choose(tokens: Tensor, state: State, trace: Trace, sentences: Tensor) -> tuple[Tensor, Tensor, State]:
+        values, found, state = ask(tokens, state, trace, sentences, 1)
+        return values[:, 0], found[:, 0], state
+
+    return [[one] for one in _walk(stepper, state, max_lengths, options, prefixes, choose)]
+
+
+def beam_search(
+    stepper: Stepper[State],
+    state: State,
+    max_lengths: Tensor,
+    options: SearchOptions,
+    prefixes: Prefixes | None = None,
+) -> list[list[Hypothesis]]:
+    """Up to nbest hypotheses a sentence, best first; arguments as for `greedy`.
+
+    Hypotheses that never reached `<eos>` come last, and only where fewer than nbest did. A beam of one is
+    greedy search: it has nothing to compare, so a length penalty must not make it walk on past an `<eos>`.
+    """
+    if options.beam == 1:
+        return greedy(stepper, state, max_lengths, options, prefixes)
+    return _beam_search(stepper, state, max_lengths, options, prefixes)
+
+
+def walk(
+    stepper: Stepper[State],
+    state: State,
+    max_lengths: Tensor,
+    options: SearchOptions,
+    prefixes: Prefixes | None,
+    pick: Callable[[Tensor], Tensor],
+) -> list[Hypothesis]:
+    """One hypothesis a row, its tokens picked by `pick`: constrained scores [R, V] -> tokens [R]."""
+    rules = constraints(options, prefixes, max_lengths.device)
+
+    def choose(tokens: Tensor, state: State, trace: Trace, sentences: Tensor) -> tuple[Tensor, Tensor, State]:
+        log_probabilities, state = stepper.step(tokens, state)
+        scores = constrain(rules, Step(log_probabilities, trace.tokens, sentences))
+        tokens = pick(scores)
+        return scores.gather(1, tokens.unsqueeze(1)).squeeze(1), tokens, state
+
+    return _walk(stepper, state, max_lengths, options, prefixes, choose)
+
+
+@torch.no_grad()
+def _walk(
+    stepper: Stepper[State],
+    state: State,
+    max_lengths: Tensor,
+    options: SearchOptions,
+    prefixes: Prefixes | None,
+    choose: Callable[[Tensor, State, Trace, Tensor], tuple[Tensor, Tensor, State]],
+) -> list[Hypothesis]:
+    """One hypothesis a row. `choose`: the last tokens, the state, the rows so far and their sentences -> the
+    log-probabilities [R] of the next tokens, these [R], and the new state."""
+    limits = checked_limits(max_lengths, options, prefixes)
+    active = list(range(len(limits)))
+    found: dict[int, Hypothesis] = {}
+    sentences = torch.arange(len(limits), device=max_lengths.device)
+    tokens = torch.full_like(sentences, options.sos)
+    trace = Trace.empty(len(limits), max_lengths.device)
+    while active:
+        chosen, tokens, state = choose(tokens, state, trace, sentences)
+        if not bool((chosen > -math.inf).all()):
+            raise no_way_on()
+        trace = trace.extend(tokens, chosen)
+        length = trace.tokens.shape[1]
+        over = [
+            token in options.ends or length == limits[sentence]
+            for token, sentence in zip(tokens.tolist(), active, strict=True)
+        ]
+        if any(over):
+            done = torch.tensor(over, device=tokens.device)
+            ended = trace.select(done.nonzero().squeeze(1)).hypotheses(options.ends, options.length_penalty)
+            found.update(zip([n for n, gone in zip(active, over, strict=True) if gone], ended, strict=True))
+            active = [n for n, gone in zip(active, over, strict=True) if not gone]
+            rows = (~done).nonzero().squeeze(1)
+            if active:
+                trace, state = trace.select(rows), stepper.select(state, rows)
+                tokens, sentences = tokens[rows], sentences[rows]
+    return [found[sentence] for sentence in range(len(limits))]
+
+
+def best_attainable(log_probability: float, length: int, limit: int, alpha: float) -> float:
+    """The highest score that a live hypothesis of `length` tokens can still end with.
+
+    Proof that no continuation scores higher. Let L <= 0 be its log-probability. Each further token adds a
+    log-probability <= 0 (in floating point too: rounding is monotone), so it ends with some L' <= L and with
+    a length l, where length + 1 <= l <= limit.
+    - alpha >= 0: l**alpha <= limit**alpha, and dividing a number <= 0 by more brings it nearer to 0, so
+      L' / l**alpha <= L / l**alpha <= L / limit**alpha.
+    - alpha < 0: l**alpha falls as l grows, so the smallest l divides by most:
+      L' / l**alpha <= L / l**alpha <= L / (length + 1)**alpha.
+    The bound rises with L, and all live hypotheses of a sentence are equally long, so the likeliest of them
+    bounds them all: once it cannot enter a full n-best list, none can, and none of those already in the list
+    can be pushed out. To stop there returns what searching on to the length limit would.
+    """
+    return length_penalty(log_probability, limit if alpha >= 0 else length + 1, alpha)
+
+
+class _Candidate(NamedTuple):
+    """One row of `_Candidates`, as far as Python has to look at it."""
+
+    number: int  # in the flattened tables
+    total: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """The likeliest continuations of each active sentence, twice the beam, likeliest first; tables [A, C]."""
+
+    rows: Tensor  # the row each continues
+    tokens: Tensor
+    log_probabilities: Tensor  # of the token
+    totals: Tensor  # of the whole hypothesis
+
+    @classmethod
+    def rank(cls, totals: Tensor, values: Tensor, tokens: Tensor, sentences: int, count: int) -> _Candidates:
+        """The first `count` of each sentence, from the totals [R] of the live rows and their likeliest next tokens
+        [R, at most count]."""
+        width = totals.shape[0] // sentences
+        sums = (totals.unsqueeze(1) + values).view(sentences, -1)
+        sums, order = (part[:, :count] for part in sums.sort(dim=-1, descending=True, stable=True))
+        first_rows = torch.arange(sentences, device=order.device).unsqueeze(1) * width
+        return cls(
+            rows=first_rows + order // values.shape[1],
+            tokens=tokens.view(sentences, -1).gather(1, order),
+            log_probabilities=values.view(sentences, -1).gather(1, order),
+            totals=sums,
+        )
+
+    def sort_out(self, ends: Collection[int], beam: int) -> tuple[list[list[_Candidate]], list[list[_Candidate]]]:
+        """For each sentence the candidates that end and those that live on, likeliest first.
+
+        An `<eos>` ends a hypothesis only from one of the first `beam` places, where it would have been
+        followed; from further down it is no better than what a beam leaves out.
+        """
+        ending: list[list[_Candidate]] = []
+        living: list[list[_Candidate]] = []
+        for totals, tokens in zip(self.totals.tolist(), self.tokens.tolist(), strict=True):
+            first = len(ending) * self.totals.shape[1]
+            possible = [  # in a comparison, so that NaN is no candidate either
+                (place, _Candidate(first + place, total), token in ends)
+                for place, (total, token) in enumerate(zip(totals, tokens, strict=True))
+                if total > -math.inf
+            ]
+            ending.append([candidate for place, candidate, over in possible if over and place < beam])
+            living.append([candidate for _, candidate, over in possible if not over][:beam])
+        return ending, living
+
+    def extend(self, trace: Trace, numbers: list[int]) -> tuple[Trace, Tensor]:
+        """The hypotheses of these candidates, and the rows they continue."""
+        index = torch.tensor(numbers, device=self.rows.device)
+        rows = self.rows.flatten()[index]
+        tokens, chosen = self.tokens.flatten()[index], self.log_probabilities.flatten()[index]
+        return trace.select(rows).extend(tokens, chosen), rows
+
+
+BLOCK = 64
+"""Neighbours of which the largest is looked for first."""
+
+
+def largest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest of each row [R, V], and where they are: as `topk`, which is several times as slow.
+
+    The `count` largest lie in the `count` blocks whose largest ones are largest.
+    """
+    rows, width = scores.shape
+    blocks = width // BLOCK
+    if blocks < 4 * count:
+        return scores.topk(count, dim=-1)
+    inside = scores[:, : blocks * BLOCK].view(rows, blocks, BLOCK)
+    best = inside.amax(-1).topk(count, dim=-1).indices  # [R, K]
+    near = inside.gather(1, best.unsqueeze(-1).expand(-1, -1, BLOCK)).view(rows, -1)
+    rest = scores[:, blocks * BLOCK :]  # what makes no whole block is always looked at
+    values, places = torch.cat((near, rest), 1).topk(count, dim=-1)
+    block = best.gather(1, (places // BLOCK).clamp_max(count - 1))
+    return values, torch.where(
+        places < near.shape[1], block * BLOCK + places % BLOCK, places - near.shape[1] + blocks * BLOCK
+    )
+
+
+def likeliest(scores: Tensor) -> Tensor:
+    """The likeliest token [R] of each row."""
+    return largest(scores, 1)[1].squeeze(1)
+
+
+@dataclass
+class _Sentence:
+    """One sentence of a beam search: where it must end, and its n-best hypotheses so far, best first."""
+
+    index: int
+    limit: int
+    best: list[Hypothesis] = field(default_factory=list)
+
+    def admits(self, score: float, nbest: int) -> bool:
+        """Whether an end of this score would be among the n-best; of equals, the first found stays."""
+        return len(self.best) < nbest or score > self.best[nbest - 1].score
+
+    def add(self, hypothesis: Hypothesis, nbest: int) -> None:
+        """Keep the n-best; what found no end comes after all that did."""
+        found = [*self.best, hypothesis]
+        self.best = sorted(found, key=lambda one: (not one.finished, -one.score))[:nbest]
+
+    def goes_on(self, living: list[_Candidate], length: int, options: SearchOptions) -> bool:
+        """Whether a live hypothesis may still enter the n-best."""
+        if not living and not self.best:
+            raise no_way_on()
+        if not living or length == self.limit:
+            return False
+        best, alpha = living[0].total, options.length_penalty
+        if not self.admits(best_attainable(best, length, self.limit, alpha), options.nbest):
+            return False
+        return options.exact or self.admits(length_penalty(best, length, alpha), options.kept)
+
+
+@torch.no_grad()
+def _beam_search(
+    stepper: Stepper[State],
+    state: State,
+    max_lengths: Tensor,
+    options: SearchOptions,
+    prefixes: Prefixes | None,
+) -> list[list[Hypothesis]]:
+    """`beam_search` of any width, one too: there, without a length penalty, it must agree with `greedy`."""
+    device, alpha = max_lengths.device, options.length_penalty
+    limits = checked_limits(max_lengths, options, prefixes)
+    ask = _Likeliest(stepper, options, prefixes, device)
+    # At most `beam` candidates are `<eos>` (one a row), so `beam` others are left to live on. They are among the
+    # likeliest 2 * beam of their row, so only those are added up and sorted. With more ends than one, so many more.
+    count = (1 + len(options.ends)) * options.beam
+    batch = [_Sentence(index, limit) for index, limit in enumerate(limits)]
+    active = batch
+    sentences = torch.arange(len(batch), device=device)
+    tokens = torch.full_like(sentences, options.sos)
+    trace = Trace.empty(len(batch), device)  # one row a sentence until there is something to choose from
+    while active:
+        values, found, state = ask(tokens, state, trace, sentences, count)
+        candidates = _Candidates.rank(trace.totals, values, found, len(active), count)
+        ending, living = candidates.sort_out(options.ends, options.beam)
+        length = trace.tokens.shape[1] + 1
+        picks = _picks(active, ending, living, length, options)
+        if picks:
+            done, _ = candidates.extend(trace, [candidate.number for _, candidate in picks])
+            for (sentence, _), ended in zip(picks, done.hypotheses(options.ends, alpha), strict=True):
+                sentence.add(ended, options.kept)
+        going = [
+            (sentence, alive)
+            for sentence, alive in zip(active, living, strict=True)
+            if sentence.goes_on(alive, length, options)
+        ]
+        active = [sentence for sentence, _ in going]
+        if not active:
+            break
+        # A sentence with fewer live hypotheses than others fills its rows with copies of total -inf.
+        width = max(len(alive) for _, alive in going)
+        filled = [[*alive, *[alive[0]._replace(total=-math.inf)] * (width - len(alive))] for _, alive in going]
+        chosen = [candidate for row in filled for candidate in row]
+        trace, rows = candidates.extend(trace, [candidate.number for candidate in chosen])
+        if any(len(alive) < width for _, alive in going):
+            trace = replace(trace, totals=torch.tensor([total for _, total in chosen], device=device))
+        state = stepper.select(state, rows)
+        tokens = trace.tokens[:, -1]
+        owners = torch.tensor([sentence.index for sentence in active], device=device)
+        sentences = owners.repeat_interleave(width)
+    return [sentence.best[: options.nbest] for sentence in batch]
+
+
+def _picks(
+    active: list[_Sentence],
+    ending: list[list[_Candidate]],
+    living: list[list[_Candidate]],
+    length: int,
+    options: SearchOptions,
+) -> list[tuple[_Sentence, _Candidate]]:
+    """The candidates to keep as results: good ends, and at the length limit what live ones fill gaps."""
+    picks: list[tuple[_Sentence, _Candidate]] = []
+    for sentence, ended, alive in zip(active, ending, living, strict=True):
+        for candidate in ended:
+            score = length_penalty(candidate.total, length, options.length_penalty)
+            if sentence.admits(score, options.kept):
+                picks.append((sentence, candidate))
+        if length == sentence.limit:
+            gaps = max(0, options.nbest - len(sentence.best) - len(ended))
+            picks.extend((sentence, candidate) for candidate in alive[:gaps])
+    return picks

@@ -1,0 +1,1 @@
+"""Vocabulary shortlists: which target tokens a source can need, learned from sentence pairs."""

@@ -1,0 +1,258 @@
+"""Which tokens may stand in the translation of a sentence: what its own tokens translate to, and what is frequent.
+
+The output projection scores every token of the vocabulary at every step, and all but a few thousand of them have
+nothing to do with the sentence. A shortlist leaves them out. It is made by `headwise shortlist` from sentence pairs
+and lies in the model's folder; it belongs to a tokenizer, and has a table for each direction that it was made for.
+
+What is allowed is a sentence's own affair, so that a sentence is translated alike whatever is in its batch. Where a
+table cannot tell, all tokens are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import Prefixes, SearchRequest
+from headwise.errors import CheckpointError, ConfigError
+from headwise.files.storage import altered, content_digest, opened
+from headwise.models.folder.config_file import shortlist_path
+from headwise.models.folder.description import INT8
+from headwise.text.tokenizer import Tokenizer
+
+Ids = NDArray[np.int64]
+Direction = tuple[str, str]
+
+LARGEST = 0.5
+"""Share of the vocabulary from which on leaving tokens out does not pay."""
+SURE = 0.3
+"""Probability that the likeliest token of a list must have. Where none has it, the right one may not be in the list: at
+that step all tokens are looked at."""
+FORMAT = 1
+
+
+def sure() -> float:
+    """The same as a log-probability."""
+    return math.log(SURE) if SURE > 0 else -math.inf
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The tokens that a translation may have: two lists, each ascending, without a token in common."""
+
+    always: Ids
+    """The same ones for all sentences of a direction."""
+    own: Ids
+
+    @cached_property
+    def tokens(self) -> Ids:
+        """All of them, ascending."""
+        return np.sort(np.concatenate((self.always, self.own)))
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """What tokens translate to, in one direction."""
+
+    offsets: Ids
+    """The translations of the token s are `targets[offsets[s]:offsets[s + 1]]`."""
+    targets: NDArray[Any]
+    """Of the smallest type that holds them: they are many."""
+    always: Ids
+    """Tokens that any translation may have, ascending."""
+    pairs: int
+    """That it was learnt from."""
+
+    @property
+    def vocabulary(self) -> int:
+        return len(self.offsets) - 1
+
+    def allowed(self, sources: Sequence[int], copies: Sequence[int] = ()) -> Allowed | None:
+        """The tokens that may translate these; None for all of them: where there is a token that was not in the pairs,
+        nothing is known of its translations, and where there are very many, nothing is gained."""
+        listed = np.zeros(self.vocabulary, bool)
+        for source in sources:
+            begin, end = self.offsets[source], self.offsets[source + 1]
+            if begin == end:
+                return None
+            listed[self.targets[begin:end]] = True
+            listed[source] = True
+        listed[list(copies)] = True
+        listed[self.always] = False
+        own = np.flatnonzero(listed)
+        return Allowed(self.always, own) if len(self.always) + len(own) < LARGEST * self.vocabulary else None
+
+
+@dataclass(frozen=True)
+class Shortlists:
+    """The tables of a tokenizer."""
+
+    tokenizer: Tokenizer
+    tables: dict[Direction, Shortlist]
+
+    def allowed(
+        self, sources: Sequence[Sequence[int]], prefixes: Prefixes, direction: Direction
+    ) -> list[Allowed | None]:
+        """The tokens that translations of `sources` (ids, specials included) may have; None: any.
+
+        Whoever asks for a prefix with other tokens wants what the table does not know of.
+        """
+        table = self.tables.get(direction)
+        if table is None:
+            return [None] * len(sources)
+        return [self._allowed(table, *each) for each in zip(sources, prefixes, strict=True)]
+
+    def _allowed(self, table: Shortlist, source: Sequence[int], prefix: Sequence[int]) -> Allowed | None:
+        text = [token for token in source if not self.tokenizer.is_special(token)]
+        found = table.allowed(text, self._copies(text))
+        if found is None or not len(prefix):
+            return found
+        return found if np.isin(list(prefix), found.tokens).all() else None
+
+    def _copies(self, text: list[int]) -> list[int]:
+        """How the target side writes the same text, which is how a name is spelt there."""
+        if type(self.tokenizer).encode_target is Tokenizer.encode_target:
+            return []  # as the source side does
+        return self.tokenizer.encode_target(self.tokenizer.decode(text))
+
+    @cached_property
+    def digest(self) -> str:
+        """Names what the tables hold."""
+        return _digest(self.arrays())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is stored."""
+        about = {
+            "format": FORMAT,
+            "tokenizer": self.tokenizer.fingerprint,
+            "directions": [[*direction, table.pairs] for direction, table in self.tables.items()],
+        }
+        arrays: dict[str, NDArray[Any]] = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8).copy()}
+        kind = np.uint16 if self.tokenizer.size <= 1 << 16 else np.int32  # half of the file's size
+        for number, table in enumerate(self.tables.values()):
+            arrays[f"{number}.offsets"] = table.offsets.astype(np.int32)
+            arrays[f"{number}.targets"] = table.targets.astype(kind)
+            arrays[f"{number}.always"] = table.always.astype(np.int32)
+        return arrays
+
+    def save(self, path: Path) -> None:
+        import torch
+
+        from headwise.files.storage import save_tensors
+
+        save_tensors(path, {name: torch.from_numpy(array) for name, array in self.arrays().items()})
+
+
+def _digest(arrays: dict[str, NDArray[Any]]) -> str:
+    """As `save_tensors` has it."""
+    return content_digest(
+        (name, f"torch.{array.dtype}", array.shape, [array.reshape(-1).view(np.uint8)])
+        for name, array in sorted(arrays.items())
+    )
+
+
+def read_shortlists(path: Path, tokenizer: Tokenizer) -> Shortlists:
+    """What was saved; a file that is damaged, or of another tokenizer, is refused. Without PyTorch."""
+    again = "make it again with `headwise shortlist`, or remove it"
+    try:
+        with opened(path, "np") as (file, digest):
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except TypeError as error:  # of numbers that NumPy does not have
+        raise CheckpointError(f"{path}: damaged ({error}): {again}") from None
+    if digest != _digest(arrays):
+        raise altered(path)
+    try:
+        about: dict[str, Any] = json.loads(arrays["about"].tobytes())
+        if about["format"] > FORMAT:
+            raise CheckpointError(f"{path}: written by a newer Headwise: upgrade, or {again}")
+        if about["tokenizer"] != tokenizer.fingerprint:
+            raise CheckpointError(f"{path}: made for a model with another tokenizer: {again}")
+        tables = {}
+        for number, (source, target, pairs) in enumerate(about["directions"]):
+            offsets, always = (
+                arrays[f"{number}.{name}"].astype(np.int64, casting="safe") for name in ("offsets", "always")
+            )
+            tables[source, target] = Shortlist(offsets, arrays[f"{number}.targets"], always, pairs)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path}: damaged ({error}): {again}") from None
+    if not all(_is_sound(table, tokenizer.size) for table in tables.values()):
+        raise CheckpointError(f"{path}: damaged: it has tokens that are not in the vocabulary: {again}")
+    return Shortlists(tokenizer, tables)
+
+
+def _is_sound(table: Shortlist, vocabulary: int) -> bool:
+    if any(ids.ndim != 1 or ids.dtype.kind not in "iu" for ids in (table.offsets, table.targets, table.always)):
+        return False
+    bounded = all(((ids >= 0) & (ids < vocabulary)).all() for ids in (table.targets, table.always))
+    ends = len(table.offsets) == vocabulary + 1 and table.offsets[0] == 0 and table.offsets[-1] == len(table.targets)
+    return bool(bounded and ends and (np.diff(table.offsets) >= 0).all() and (np.diff(table.always) > 0).all())
+
+
+def find_shortlists(folder: Path, tokenizer: Tokenizer) -> Shortlists | None:
+    """Those of a model folder, if it has any."""
+    path = shortlist_path(folder)
+    return read_shortlists(path, tokenizer) if path.is_file() else None
+
+
+# --- searching with one --------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Restricting(Protocol):
+    """An engine that may know how to leave tokens out."""
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it does."""
+        ...
+
+    def search_within(self, request: SearchRequest, allowed: Sequence[Allowed]) -> list[list[Hypothesis]]:
+        """As `search`, but each sentence is said with the tokens that it is allowed, whose probabilities add up to 1.
+
+        A prefix has no other ones. What all are always allowed is the same list.
+        """
+        ...
+
+
+def choose_shortlists(
+    wanted: Shortlists | bool | None, engine: Any, folder: Path | None, tokenizer: Tokenizer
+) -> Shortlists | None:
+    """What a translator with this engine searches with. None: the folder's, if there are some and the engine is for
+    speed at little cost (int8); True: the folder's in any case; False: none."""
+    if wanted is False:
+        return None
+    can = isinstance(engine, Restricting) and engine.restricts
+    if wanted is None and not (can and engine.name == INT8):
+        return None
+    if not can:
+        raise ConfigError(f"the engine {engine.name} knows no shortlists: take int8 or float32, or leave it out")
+    if isinstance(wanted, Shortlists):
+        if wanted.tokenizer != tokenizer:
+            raise ConfigError("this shortlist is for a model with another tokenizer")
+        return wanted
+    found = None if folder is None else find_shortlists(folder, tokenizer)
+    if found is None and wanted:
+        raise ConfigError(f"{folder or 'this model'}: has no shortlist: make one with `headwise shortlist`")
+    return found
+
+
+def search_restricted(engine: Any, request: SearchRequest, allowed: Sequence[Allowed | None]) -> list[list[Hypothesis]]:
+    """A search with the tokens that each sentence is allowed; those that are allowed all go apart from the others."""
+    found: dict[int, list[Hypothesis]] = {}
+    for whole in (False, True):
+        numbers = [number for number, one in enumerate(allowed) if (one is None) == whole]
+        if not numbers:
+            continue
+        part, listed = request.select(numbers), [allowed[number] for number in numbers]
+        made = engine.search(part) if whole else engine.search_within(part, listed)
+        found.update(zip(numbers, made, strict=True))
+    return [found[number] for number in range(len(request.sources))]

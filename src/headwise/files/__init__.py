@@ -1,0 +1,1 @@
+"""Files and folders that appear whole or not at all, locks, digests, and tensors on disk."""

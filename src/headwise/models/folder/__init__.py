@@ -1,0 +1,1 @@
+"""Model folders on disk: description, weights, shards."""

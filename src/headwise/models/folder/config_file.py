@@ -1,0 +1,107 @@
+"""The config.json of a model folder, with the tokenizer beside it: all of a model but its weights.
+
+It is read without PyTorch.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from headwise.config import ModelConfig, from_tables, modern_model, to_tables
+from headwise.errors import CheckpointError, ConfigError
+from headwise.files.atomic import write_json
+from headwise.files.storage import FORMAT, check_format, read_json, text_digest
+from headwise.models.folder.description import INT8, PRECISIONS, Description, Ids, Task
+from headwise.text.kinds import load_tokenizer
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+SHORTLIST = "shortlist.safetensors"
+"""Of a translator that was given one: which tokens translate which (see `decode.shortlist`)."""
+
+
+def save_description(folder: Path, description: Description) -> None:
+    """All of a model's folder that is known before it is trained."""
+    if description.tokenizer is not None:
+        description.tokenizer.save(folder)
+    described = {
+        "format": FORMAT,
+        "model": to_tables(description.config),
+        "vocabulary": description.rows,
+        "ids": to_tables(description.specials),
+        "tokenizer": description.tokenizer is not None,
+        "task": to_tables(description.task),
+    }
+    if description.precision != "float32":
+        described["precision"] = description.precision
+    write_json(folder / CONFIG, {**described, "digest": _digest(described)})
+
+
+def is_rounded(folder: str | Path) -> bool:
+    """Whether a folder's weights are int8."""
+    path = Path(folder) / CONFIG
+    described = read_json(path) if path.is_file() else None
+    return isinstance(described, dict) and "format" in described and described.get("precision") == INT8
+
+
+def load_description(folder: Path) -> Description:
+    """All of a model but its weights."""
+    home = _home(folder)
+    path = home / CONFIG
+    described = read_json(path)
+    check_format(path, described)
+    config, task = _describe(path, described)
+    has_tokenizer = described.get("tokenizer", True)
+    tokenizer = load_tokenizer(home) if has_tokenizer else None
+    vocabulary = described.get("vocabulary")
+    spare = vocabulary - tokenizer.size if isinstance(vocabulary, int) and tokenizer is not None else 0
+    if not isinstance(vocabulary, int) or spare < 0 or (spare and not task.published):  # published ones may have more
+        raise CheckpointError(
+            f"{home}: the tokenizer has {tokenizer.size if tokenizer else 0} tokens, the model {vocabulary}: "
+            "they are not of one run"
+        )
+    digest = described.pop("digest", None)
+    if digest is not None and digest != _digest(described):
+        raise CheckpointError(f"{path}: altered: its content does not match its digest")
+    try:
+        ids = from_tables(Ids, described.get("ids", {}), "ids.")
+    except (ConfigError, AttributeError) as error:
+        raise CheckpointError(f"{path}: damaged: {error}") from None
+    precision = described.get("precision", "float32")
+    if precision not in PRECISIONS:
+        raise CheckpointError(f"{path}: weights in {precision!r}, which this version does not know")
+    return Description(config, tokenizer, task, vocabulary, ids, precision)
+
+
+def _home(folder: Path) -> Path:
+    """The folder that holds config and tokenizer: a checkpoint's are its run's."""
+    for home in (folder, folder.resolve().parent.parent):
+        if (home / CONFIG).is_file():
+            return home
+    raise CheckpointError(f"{folder}: not a model folder (it has no {CONFIG})")
+
+
+def shortlist_path(folder: Path) -> Path:
+    """Where the shortlist of a model lies, if it has one: beside its config."""
+    checkpoint = not (folder / CONFIG).is_file() and (folder.resolve().parent.parent / CONFIG).is_file()
+    return (_home(folder) if checkpoint else folder) / SHORTLIST
+
+
+def _describe(path: Path, described: dict[str, Any]) -> tuple[ModelConfig, Task]:
+    for part in ("model", "task"):
+        if not isinstance(described.get(part), dict):
+            raise CheckpointError(f"{path}: damaged: it has no table {part}")
+    try:
+        config = from_tables(ModelConfig, modern_model(described["model"]), "model.")
+        task = from_tables(Task, described["task"], "task.")
+    except (TypeError, ConfigError) as error:  # TypeError: a field without a default is missing
+        raise CheckpointError(f"{path}: damaged: {error}") from None
+    if (task.kind == "translation" and not task.directions) or any(
+        len(direction) != 2 for direction in task.directions
+    ):
+        raise CheckpointError(f"{path}: damaged: task.directions must be pairs of languages")
+    return config, task
+
+
+def _digest(described: dict[str, Any]) -> str:
+    return text_digest(json.dumps(described, sort_keys=True).encode())

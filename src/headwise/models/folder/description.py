@@ -1,0 +1,132 @@
+"""A model in memory, with all that is known of it. PyTorch is loaded where a model is built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headwise.config import ModelConfig
+from headwise.errors import CheckpointError, ConfigError
+from headwise.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from headwise.models.folder.weights import Weights
+
+INT8 = "int8"
+PRECISIONS = ("float32", INT8)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a model was trained to do."""
+
+    directions: tuple[tuple[str, str], ...] = ()
+    """Pairs of language codes, source and target, of a translator."""
+    tags: bool = False
+    """Whether a tag at the start of the source names the target language."""
+    usual_tokens: int = 128
+    """Nearly all training sources were at most this long: longer texts are better translated in parts."""
+    max_tokens: int = 256
+    """No training source was longer."""
+    kind: str = "translation"
+    """translation, causal_lm, masked_lm, classify, images; embed: representation alone."""
+    labels: tuple[str, ...] = ()
+    """Of a classifier: the names of its classes, in order."""
+    regression: bool = False
+    """The classifier's one output is a number."""
+    image_mean: tuple[float, ...] = ()
+    image_std: tuple[float, ...] = ()
+    """By channel, of pixels between 0 and 1: what the model's pictures are normalised with."""
+    published: str = ""
+    """The published family (`model_type`) that the model came from, if it did."""
+
+    @property
+    def how_to_ask(self) -> str:
+        """The options that `headwise translate` needs for this model."""
+        targets = dict.fromkeys(target for _, target in self.directions)
+        return f" --to {next(iter(targets))}" if len(targets) > 1 else ""
+
+
+@dataclass(frozen=True)
+class Ids:
+    """The special tokens that a model's config names."""
+
+    pad: int = 0
+    sos: int | None = None
+    """What a decoder starts from."""
+    eos: int | None = None
+    ends: tuple[int, ...] = ()
+    """Where several tokens end a text: all of them."""
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model with its tokenizer and what it does."""
+
+    model: nn.Module
+    tokenizer: Tokenizer | None
+    """None for a model of pictures, or one that was published without."""
+    config: ModelConfig
+    task: Task
+    vocabulary: int = 0
+    """Rows of the embedding; 0: as many as the tokenizer has. Published models may have more than that."""
+    ids: Ids | None = None
+    """The special tokens, where there is no tokenizer that knows them."""
+    precision: str = "float32"
+    """Of the matrices, as they were stored: float32, or int8 for translating on a CPU alone."""
+
+    @property
+    def description(self) -> Description:
+        return Description(self.config, self.tokenizer, self.task, self.vocabulary, self.ids, self.precision)
+
+
+@dataclass(frozen=True)
+class Description:
+    """All of a model but its weights."""
+
+    config: ModelConfig
+    tokenizer: Tokenizer | None
+    task: Task
+    vocabulary: int = 0
+    ids: Ids | None = None
+    precision: str = "float32"
+
+    @property
+    def rows(self) -> int:
+        """Of the embedding."""
+        return self.vocabulary or (self.tokenizer.size if self.tokenizer else 0)
+
+    @property
+    def specials(self) -> Ids:
+        if self.tokenizer is not None:
+            return Ids(self.tokenizer.pad, self.tokenizer.sos, self.tokenizer.eos, self.ids.ends if self.ids else ())
+        return self.ids or Ids()
+
+    def build(self, where: str, weights: Weights, device: str | torch.device = "cpu") -> LoadedModel:
+        """The model with these weights, ready for use."""
+        import torch
+
+        from headwise.models.folder.weights import adopt_weights
+
+        model = self.empty(where)
+        floats = {name: tensor if tensor.dtype == torch.int8 else tensor.float() for name, tensor in weights.items()}
+        adopt_weights(model, floats, where)
+        described = (self.tokenizer, self.config, self.task, self.vocabulary, self.ids, self.precision)
+        return LoadedModel(model.to(device).eval(), *described)
+
+    def empty(self, where: str) -> nn.Module:
+        """The model without memory for weights: their names and shapes."""
+        import torch
+
+        from headwise.models.build import build
+        from headwise.nn.int8 import to_int8
+
+        try:
+            with torch.device("meta"):
+                model = build(self.config, self.rows, self.specials.pad)
+                return to_int8(model) if self.precision == INT8 else model
+        except (ConfigError, ValueError) as error:
+            raise CheckpointError(f"{where}: its config.json describes no model: {error}") from None

@@ -1,0 +1,196 @@
+"""A trained model is a folder: weights, config, tokenizer, card. A run's folder and its checkpoints load too,
+
+and so do the folders and files of other programs (see `foreign` and `convert`).
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headwise.errors import CheckpointError, ConfigError
+from headwise.files.atomic import whole_folder, write_json, write_text
+from headwise.files.storage import check_folder, load_tensors, read_json, save_tensors
+from headwise.models.folder.config_file import (
+    CONFIG,
+    SHORTLIST,
+    WEIGHTS,
+    is_rounded,
+    load_description,
+    save_description,
+    shortlist_path,
+)
+from headwise.models.folder.description import INT8, Description, LoadedModel, Task
+from headwise.models.folder.shards import has_tensors, load_whole
+from headwise.models.folder.weights import Weights, check_weights, weights_of
+from headwise.models.published.exchange import export_published
+from headwise.models.published.formats import read_foreign, write_folder
+from headwise.models.published.read_folder import (
+    PREPROCESSOR,
+    is_foreign,
+    preprocessor_config,
+    published_tokenizer,
+    read_published,
+)
+from headwise.nn.int8 import to_int8
+from headwise.nn.lora import merged_weights
+from headwise.text.kinds import load_tokenizer
+from headwise.text.tokenizer import Tokenizer
+
+__all__ = [
+    "CONFIG",
+    "SHORTLIST",
+    "WEIGHTS",
+    "Description",
+    "LoadedModel",
+    "Task",
+    "convert",
+    "is_rounded",
+    "load",
+    "load_description",
+    "read_model",
+    "read_tokenizer",
+    "save_description",
+    "save_model",
+    "shortlist_path",
+]
+
+AVERAGED = "average.safetensors"
+CHECKPOINTS = "checkpoints"
+CARD = "README.md"
+STATE = "state.json"
+"""In a checkpoint: where the run stood."""
+
+
+def save_model(folder: Path, loaded: LoadedModel) -> None:
+    """A folder that `load` reads back, exactly."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_description(folder, loaded.description)
+    save_tensors(folder / WEIGHTS, weights_of(loaded.model))
+
+
+def load(folder: str | Path, device: str | torch.device = "cpu", *, rounded: bool = False) -> LoadedModel:
+    """The model in a folder: a trained one, a checkpoint, a run that is still going (its best so far), or one
+
+    that another program wrote: a Hugging Face folder, a GGUF or a llama2.c file. `rounded` takes one in int8 too,
+    which has no use but to be asked.
+    """
+    folder = Path(folder)
+    description, weights = read_model(folder, rounded=rounded)
+    return description.build(str(folder), weights, device)
+
+
+def read_model(folder: Path, *, rounded: bool = False) -> tuple[Description, Weights]:
+    """What `load` makes a model of."""
+    if not folder.exists():
+        raise CheckpointError(f"{folder}: no such model folder")
+    if is_foreign(folder):
+        return read_published(folder)
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder}: is a file, not a model folder")
+    description = load_description(folder)
+    if description.precision != "float32" and not rounded:
+        raise CheckpointError(
+            f"{folder}: its weights are {description.precision}, which is for translating alone: take the model that "
+            "it was made of"
+        )
+    return description, load_weights(folder)
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a model, or of a folder that holds nothing else."""
+    if not is_foreign(folder):
+        return load_tokenizer(folder)
+    tokenizer = published_tokenizer(folder, read_foreign(folder))
+    if tokenizer is None:
+        raise CheckpointError(f"{folder}: it has no tokenizer that is known here")
+    return tokenizer
+
+
+def convert(source: Path, target: Path, to: str, model_type: str = "", precision: str = "float32") -> Description:
+    """Read any model and write it as ours (`headwise`) or as Hugging Face's (`huggingface`).
+
+    With the `precision` int8, ours for translating on a CPU: a quarter of the size.
+    """
+    description, weights = read_model(source)
+    check_weights(description.empty(str(source)), weights, str(source))
+    if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
+        raise ConfigError(f"{target}: is there already: choose another folder")
+    if to == "headwise" and precision == INT8:
+        if description.task.kind != "translation":
+            raise ConfigError(f"{source}: is for {description.task.kind}: int8 is for translators")
+        model = to_int8(description.build(str(source), weights).model)
+        description, weights = dataclasses.replace(description, precision=INT8), weights_of(model)
+    with whole_folder(target) as folder:
+        if to == "headwise":
+            save_tensors(folder / WEIGHTS, weights)
+            save_description(folder, description)
+            if shortlist_path(source).is_file():  # of the tokenizer, which is the same
+                save_tensors(folder / SHORTLIST, load_tensors(shortlist_path(source)))
+            if (source / CARD).is_file():  # what it says of the data binds those who pass the model on
+                card = (source / CARD).read_text(encoding="utf-8", errors="replace").rstrip()
+                write_text(folder / CARD, f"{card}\n\n## Converted\n\n`headwise convert`, weights in {precision}.\n")
+        else:
+            _publish(folder, description, weights, model_type)
+    return description
+
+
+def _publish(folder: Path, description: Description, weights: Weights, model_type: str) -> None:
+    """As Hugging Face's."""
+    config, tensors = export_published(
+        description.config,
+        weights,
+        description.rows,
+        description.specials,
+        model_type or description.task.published,
+        description.task.labels,
+    )
+    task = description.task
+    if description.tokenizer is not None:  # first: a kind without a published form is refused
+        description.tokenizer.save_published(folder, framed=task.kind != "causal_lm" or bool(task.published))
+    write_folder(folder, config, tensors, generation_config=_generation(description))
+    if description.task.image_mean:
+        write_json(folder / PREPROCESSOR, preprocessor_config(description))
+
+
+def _generation(description: Description) -> dict[str, Any] | None:
+    """How `transformers` is to search with the model: as we do, where its own default would cut texts short."""
+    if description.task.kind != "translation":
+        return None
+    ids = description.specials
+    return {
+        "decoder_start_token_id": ids.sos,
+        "pad_token_id": ids.pad,
+        "eos_token_id": ids.eos,
+        "forced_eos_token_id": ids.eos,
+        "bad_words_ids": [[ids.pad]],
+        "max_length": 512,
+        "num_beams": 4,
+    }
+
+
+def step_folder(run: Path, step: int) -> Path:
+    return run / CHECKPOINTS / f"step-{step:08d}"
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """The finished checkpoints of a run, oldest first."""
+    return sorted((run / CHECKPOINTS).glob("step-*"))
+
+
+def load_weights(folder: Path) -> Weights:
+    """The weights that a model folder, a checkpoint or a run's folder would translate with."""
+    if (folder / WEIGHTS).exists() or not (folder / CHECKPOINTS).is_dir():
+        if (folder / STATE).exists():
+            check_folder(folder)
+        return merged_weights(load_whole(folder, AVERAGED if has_tensors(folder, AVERAGED) else WEIGHTS))
+    finished = checkpoints(folder)
+    if not finished:
+        raise CheckpointError(f"{folder}: training has saved no checkpoint yet")
+    state = read_json(finished[-1] / STATE)
+    best_step = state.get("best_step") if isinstance(state, dict) else None
+    if not isinstance(best_step, int):
+        raise CheckpointError(f"{finished[-1] / STATE}: damaged: it names no best step")
+    best = step_folder(folder, best_step)
+    return load_weights(best if best.is_dir() else finished[-1])

@@ -1,0 +1,1 @@
+"""Published models: their folders and files become ours, and ours theirs."""

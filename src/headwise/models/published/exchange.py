@@ -1,0 +1,256 @@
+"""A published model as ours, and ours as a published one."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from headwise.config import ModelConfig, from_tables, to_tables
+from headwise.errors import CheckpointError, ConfigError
+from headwise.models.folder.description import Ids
+from headwise.models.folder.weights import Weights
+from headwise.models.published.family import Family, Head, Published
+from headwise.models.published.family_table import PUBLISHED
+from headwise.models.published.formats import Foreign
+from headwise.models.published.layout import in_halves
+from headwise.models.published.rules import Rule, to_ours, to_theirs
+
+
+@dataclasses.dataclass(frozen=True)
+class Imported:
+    """A published model in our words, before it is built."""
+
+    config: ModelConfig
+    weights: Weights
+    vocabulary: int
+    ids: Ids
+    family: Family
+    labels: tuple[str, ...] = ()
+    regression: bool = False
+
+
+def import_published(foreign: Foreign) -> Imported:
+    """Config and weights of a published model; an unknown architecture or a tensor that does not fit is an error."""
+    family, head = _family_of(foreign)
+    tensors = _tidied(foreign.tensors, family)
+    published = Published(foreign.config, foreign.where, tensors)
+    config, labels, ids = _read_config(published, family, head)
+    weights = to_ours(family.names(config), tensors, foreign.where)
+    return Imported(
+        config=config,
+        weights=weights,
+        vocabulary=published.get("vocab_size", 0),
+        ids=ids,
+        family=family,
+        labels=labels,
+        regression=head == "classifier" and _is_regression(published),
+    )
+
+
+def _read_config(published: Published, family: Family, head: Head) -> tuple[ModelConfig, tuple[str, ...], Ids]:
+    """Config, labels and special tokens; what is of the wrong type in config.json is an error here, not later."""
+    try:
+        config = dataclasses.replace(family.config_in(published, head), preset="")
+        labels = published.labels if head == "classifier" else ()
+        ids = _ids(published, family)
+        from_tables(ModelConfig, to_tables(config))
+        from_tables(Ids, to_tables(ids))
+        if type(published.get("vocab_size", 0)) is not int or not all(isinstance(label, str) for label in labels):
+            raise ConfigError("vocab_size must be a whole number, and labels texts")
+    except (ConfigError, TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+        raise CheckpointError(f"{published.where}: its config.json has a value of the wrong type: {error}") from None
+    return config, labels, ids
+
+
+def export_published(
+    config: ModelConfig,
+    weights: Mapping[str, Tensor],
+    vocabulary: int,
+    ids: Ids,
+    model_type: str = "",
+    labels: tuple[str, ...] = (),
+) -> tuple[dict[str, Any], Weights]:
+    """config.json and tensors of the published family that has this shape (`model_type` names one of several)."""
+    if config.family == "encoder_decoder" and config.positions == "sinusoidal":
+        config, weights = in_halves(config, weights)
+    family = fitting_family(config, model_type)
+    head = _head_of(config)
+    architecture = next(name for name, stands in family.architectures.items() if stands == head)
+    described: dict[str, Any] = {
+        "architectures": [architecture],
+        "model_type": family.model_type,
+        "vocab_size": vocabulary,
+        **_ids_out(ids, family),
+        **family.config_out(config),
+    }
+    if described.get("pad_token_id") not in (None, ids.pad):
+        told = described["pad_token_id"]
+        raise ConfigError(f"a {family.model_type} with these positions would have the padding id {told}, not {ids.pad}")
+    if family.is_image:
+        del described["vocab_size"]
+    if config.classes:
+        labels = labels or tuple(f"LABEL_{number}" for number in range(config.classes))
+        described["problem_type"] = "regression" if config.classes == 1 else "single_label_classification"
+        described["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        described["label2id"] = {label: number for number, label in enumerate(labels)}
+    tensors = to_theirs(family.names(config), weights)
+    if head == "base":
+        tensors = {name.removeprefix(family.prefix): tensor for name, tensor in tensors.items()}
+    return described, tensors
+
+
+def fitting_family(config: ModelConfig, model_type: str = "") -> Family:
+    """The family whose config can say all of this one, and says nothing else."""
+    known = {family.model_type: family for family in PUBLISHED}
+    if model_type and model_type not in known:
+        raise ConfigError(f"no published family {model_type!r}; there are: {', '.join(known)}")
+    for family in [known[model_type]] if model_type else PUBLISHED:
+        if not _unexpressed(config, family):
+            return family
+    if model_type:
+        raise ConfigError(f"this model is not a {model_type}: its {', '.join(_unexpressed(config, known[model_type]))}")
+    nearest = min(PUBLISHED, key=lambda family: _distance(config, family))
+    raise ConfigError(
+        f"no published family has this shape; the nearest, {nearest.model_type}, lacks: "
+        f"{', '.join(_unexpressed(config, nearest))}"
+    )
+
+
+def _distance(config: ModelConfig, family: Family) -> int:
+    """How many fields would be lost; more than all of them where the two cannot even be compared."""
+    lost = _unexpressed(config, family)
+    return len(lost) if all(" = " in field for field in lost) else len(dataclasses.fields(config))
+
+
+UNSHAPED = {"preset", "init", "dropout", "attention_dropout", "hidden_dropout"}
+"""Fields that change nothing about a trained model."""
+
+
+def _unexpressed(config: ModelConfig, family: Family) -> list[str]:
+    """The fields that would be lost, as `name = value`."""
+    head = _head_of(config)
+    if head not in family.architectures.values():
+        return [f"head ({head})"]
+    try:
+        written = {name.theirs for name in family.names(config) if isinstance(name, Rule)}
+        described = _with_labels(family.config_out(config), config)
+        again = family.config_in(Published(described, family.model_type, written), head)
+    except (CheckpointError, KeyError, ValueError) as error:
+        return [str(error)]
+    unused = UNSHAPED | UNUSED.get(config.family, set())
+    if not config.classes:
+        unused |= {"pooling"}
+    if config.family == "masked_lm" and not config.language_head:
+        unused |= {"tie", "output_bias", "output_scale"}
+    if config.positions != "rotary":
+        unused |= {"rotary_base", "rotary_width", "rotary_scaling"}
+    if config.positions != "relative":
+        unused |= {"relative_buckets", "relative_distance"}
+    before, after = dataclasses.asdict(normalised(config)), dataclasses.asdict(normalised(again))
+    return [f"{name} = {before[name]!r}" for name in before if name not in unused and before[name] != after[name]]
+
+
+UNUSED: dict[str, set[str]] = {
+    "encoder_decoder": {"image_size", "patch_size", "patches", "channels", "language_head", "pooler"},
+    "causal_lm": {"image_size", "patch_size", "patches", "channels", "encoder_layers", "language_head"},
+    "masked_lm": {"image_size", "patch_size", "patches", "channels", "decoder_layers"},
+    "vision": {"decoder_layers", "max_positions", "tie", "language_head", "embedding_scale"},
+}
+"""Fields that a family does not look at."""
+
+
+def normalised(config: ModelConfig) -> ModelConfig:
+    """The same model in one of the several ways to say it."""
+    tie = config.tie
+    if config.family in ("causal_lm", "masked_lm") and tie == "decoder":
+        tie = "all"
+    attention_bias = config.bias if config.attention_bias is None else config.attention_bias
+    output_bias = config.attention_output_bias
+    return dataclasses.replace(
+        config,
+        tie=tie,
+        head_width=0 if config.head_width * config.heads == config.width else config.head_width,
+        key_value_heads=0 if config.key_value_heads == config.heads else config.key_value_heads,
+        encoder_heads=0 if config.encoder_heads == config.heads else config.encoder_heads,
+        encoder_hidden=0 if config.encoder_hidden == config.hidden else config.encoder_hidden,
+        encoder_width=0 if config.encoder_width == config.width else config.encoder_width,
+        attention_bias=attention_bias,
+        attention_output_bias=attention_bias if output_bias is None else output_bias,
+        norm_epsilon=config.norm_epsilon or {"layer": 1e-5, "rms": 1e-6}[config.norm],
+        shared_layers=0 if config.shared_layers == config.encoder_layers else config.shared_layers,
+    )
+
+
+def _with_labels(described: dict[str, Any], config: ModelConfig) -> dict[str, Any]:
+    return {**described, "num_labels": config.classes} if config.classes else described
+
+
+def _head_of(config: ModelConfig) -> Head:
+    if config.classes:
+        return "classifier"
+    if config.family == "vision" or not config.language_head:
+        return "base"
+    return "pretraining" if config.next_sentence else "language"
+
+
+def _family_of(foreign: Foreign) -> tuple[Family, Head]:
+    named = foreign.config.get("architectures") or []
+    kind = foreign.config.get("model_type")
+    for family in PUBLISHED:
+        for architecture in named:
+            if architecture in family.architectures and kind in (None, family.model_type):
+                return family, family.architectures[architecture]
+    for family in PUBLISHED:
+        if not named and family.model_type == kind:
+            return family, next(iter(family.architectures.values()))
+    known = ", ".join(name for family in PUBLISHED for name in family.architectures)
+    what = ", ".join(map(str, named)) or kind or "(none named)"
+    raise CheckpointError(f"{foreign.where}: the architecture {what} is not known here; there are: {known}")
+
+
+def _is_regression(published: Published) -> bool:
+    """Said, or, as their library takes it, to be seen from the single output."""
+    return bool(published.get("problem_type", "regression" if published.classes == 1 else "") == "regression")
+
+
+def _tidied(tensors: Mapping[str, Tensor], family: Family) -> dict[str, Tensor]:
+    """Their tensors under the names of today, without buffers that hold no weights."""
+    tidy = {}
+    for name, tensor in tensors.items():
+        for old, new in family.renamed.items():
+            name = name.removesuffix(old) + new if name.endswith(old) else name
+        if not any(re.search(pattern, name) for pattern in family.ignored):
+            tidy[name] = tensor
+    if family.prefix and not any(name.startswith(family.prefix) for name in tidy):
+        tidy = {family.prefix + name: tensor for name, tensor in tidy.items()}
+    return tidy
+
+
+def _ids(published: Published, family: Family) -> Ids:
+    def one(key: str) -> int | None:
+        value: int | list[int] | None = published.get(key, None)
+        return value[0] if isinstance(value, list) else value
+
+    start = one("decoder_start_token_id")
+    pad = one("pad_token_id")
+    return Ids(
+        pad=pad if pad is not None and pad >= 0 else 0,
+        sos=start if start is not None else one("bos_token_id"),
+        eos=one("eos_token_id"),
+    )
+
+
+def _ids_out(ids: Ids, family: Family) -> dict[str, Any]:
+    if family.is_image:
+        return {}
+    described: dict[str, Any] = {
+        "pad_token_id": ids.pad,
+        "bos_token_id": ids.sos,
+        "eos_token_id": list(ids.ends) or ids.eos,
+    }
+    if family.is_translator:
+        described["decoder_start_token_id"] = ids.sos
+        described["forced_eos_token_id"] = ids.eos
+    return described

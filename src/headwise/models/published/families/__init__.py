@@ -1,0 +1,1 @@
+"""Published model families, one file per family."""

@@ -1,0 +1,236 @@
+"""BART, mBART, Marian, Pegasus, M2M100: encoder-decoders under the same names, with their differences in the config."""
+
+from typing import Any
+
+import torch
+
+from headwise.config import ModelConfig
+from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.published.rules import Computed, Copy, Names, Reshaped, linear, rule
+from headwise.nn.positions import Sinusoidal
+
+LEARNED_OFFSET = 2
+"""BART's learned positions begin at the third row of their table, which fairseq kept for padding."""
+
+
+def _shape_in(published: Published, activation: str = "gelu", scale: bool = False) -> dict[str, Any]:
+    """What all of them say in the same words; `activation` and `scale` are what is meant where nothing is said."""
+    decoder_heads, encoder_heads = published.need("decoder_attention_heads"), published.need("encoder_attention_heads")
+    decoder_hidden, encoder_hidden = published.need("decoder_ffn_dim"), published.need("encoder_ffn_dim")
+    return {
+        "family": "encoder_decoder",
+        "width": published.need("d_model"),
+        "encoder_layers": published.need("encoder_layers"),
+        "decoder_layers": published.need("decoder_layers"),
+        "heads": decoder_heads,
+        "encoder_heads": encoder_heads if encoder_heads != decoder_heads else 0,
+        "hidden": decoder_hidden,
+        "encoder_hidden": encoder_hidden if encoder_hidden != decoder_hidden else 0,
+        "activation": published.choose("activation_function", ACTIVATIONS, activation),
+        "max_positions": published.get("max_position_embeddings", 1024),
+        "embedding_scale": published.get("scale_embedding", scale),
+        "output_bias": published.has("final_logits_bias"),
+        "dropout": float(published.get("dropout", 0.1)),
+        "attention_dropout": float(published.get("attention_dropout", 0.0)),
+        "hidden_dropout": float(published.get("activation_dropout", 0.0)),
+        "init": "normal",
+    }
+
+
+def _shape_out(config: ModelConfig) -> dict[str, Any]:
+    return {
+        "d_model": config.width,
+        "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
+        "encoder_attention_heads": config.encoder_heads or config.heads,
+        "decoder_attention_heads": config.heads,
+        "encoder_ffn_dim": config.encoder_hidden or config.hidden,
+        "decoder_ffn_dim": config.hidden,
+        "activation_function": THEIR_ACTIVATIONS[config.activation],
+        "max_position_embeddings": config.max_positions,
+        "scale_embedding": config.embedding_scale,
+        "tie_word_embeddings": True,
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "activation_dropout": config.hidden_dropout,
+        "is_encoder_decoder": True,
+    }
+
+
+def marian_in(published: Published, head: Head) -> ModelConfig:
+    for key in ("normalize_before", "normalize_embedding", "add_final_layer_norm"):
+        published.refuse_unless(key, False)
+    published.refuse_unless("static_position_embeddings", True)
+    published.refuse_unless("decoder_vocab_size", published.get("vocab_size", None))
+    tie = "all"
+    if not published.get("share_encoder_decoder_embeddings", True):
+        tie = "decoder" if published.get("tie_word_embeddings", True) else "none"
+    else:  # whether the shared matrix is then used has changed from version to version
+        published.refuse_unless("tie_word_embeddings", True)
+    return ModelConfig(
+        **{**_shape_in(published), "positions": "sinusoidal_halves", "norm_order": "post", "tie": tie},
+    )
+
+
+def marian_out(config: ModelConfig) -> dict[str, Any]:
+    return {
+        **_shape_out(config),
+        "tie_word_embeddings": config.tie != "none",
+        "share_encoder_decoder_embeddings": config.tie == "all",
+        "static_position_embeddings": True,
+        "normalize_before": False,
+        "normalize_embedding": False,
+        "add_final_layer_norm": False,
+    }
+
+
+def pegasus_in(published: Published, head: Head) -> ModelConfig:
+    """Marian with the norms before the sublayers, as small translators are trained here."""
+    published.refuse_unless("tie_word_embeddings", True)
+    published.refuse_unless("static_position_embeddings", True)
+    return ModelConfig(**_shape_in(published), positions="sinusoidal_halves", norm_order="pre", tie="all")
+
+
+def _learned_in(published: Published, order: str) -> ModelConfig:
+    """BART and mBART: learned positions, a norm over the embeddings; older configs say what newer ones imply."""
+    published.refuse_unless("normalize_before", order == "pre")
+    published.refuse_unless("add_final_layer_norm", order == "pre")
+    published.refuse_unless("normalize_embedding", True)
+    published.refuse_unless("static_position_embeddings", False)
+    published.refuse_unless("tie_word_embeddings", True)
+    return ModelConfig(
+        **_shape_in(published),
+        positions="learned",
+        position_offset=LEARNED_OFFSET,
+        embedding_norm=True,
+        norm_order=order,
+        tie="all",
+    )
+
+
+def bart_in(published: Published, head: Head) -> ModelConfig:
+    return _learned_in(published, "post")
+
+
+def mbart_in(published: Published, head: Head) -> ModelConfig:
+    return _learned_in(published, "pre")
+
+
+def m2m100_in(published: Published, head: Head) -> ModelConfig:
+    published.refuse_unless("tie_word_embeddings", True)
+    return ModelConfig(
+        **_shape_in(published, activation="relu", scale=True),
+        positions="sinusoidal_fairseq",
+        position_offset=published.get("pad_token_id", 1) + 1,
+        norm_order="pre",
+        tie="all",
+    )
+
+
+def m2m100_out(config: ModelConfig) -> dict[str, Any]:
+    return {**_shape_out(config), "pad_token_id": config.position_offset - 1}
+
+
+def names(config: ModelConfig) -> Names:
+    """Their names for every part, as far as the config has it."""
+    if config.tie == "all":
+        yield rule("model.shared.weight", "source_embedding.weight")
+        yield Copy("model.encoder.embed_tokens.weight", "model.shared.weight")
+        yield Copy("model.decoder.embed_tokens.weight", "model.shared.weight")
+        yield Copy("lm_head.weight", "model.shared.weight")
+    else:
+        yield rule("model.encoder.embed_tokens.weight", "source_embedding.weight")
+        yield rule("model.decoder.embed_tokens.weight", "target_embedding.weight")
+        if config.tie == "none":
+            yield rule("lm_head.weight", "output_projection.weight")
+        else:
+            yield Copy("lm_head.weight", "model.decoder.embed_tokens.weight")
+    if config.output_bias:
+        yield rule("final_logits_bias", "output_projection.bias", Reshaped((1, -1), (-1,)))
+    sides = (("encoder", "source", config.encoder_layers), ("decoder", "target", config.decoder_layers))
+    for stack, text, layers in sides:
+        if config.positions == "learned":
+            yield rule(f"model.{stack}.embed_positions.weight", f"{text}_positions.weight")
+        else:
+            yield _position_table(f"model.{stack}.embed_positions", config)
+        if config.embedding_norm:
+            yield from linear(f"model.{stack}.layernorm_embedding", f"{text}_norm")
+        for i in range(layers):
+            yield from _layer(f"model.{stack}.layers.{i}", f"{stack}.layers.{i}", stack == "decoder")
+        if config.norm_order == "pre":
+            yield from linear(f"model.{stack}.layer_norm", f"{stack}.final_norm")
+
+
+def _layer(theirs: str, ours: str, is_decoder: bool) -> Names:
+    attentions = [("self_attn", "self")]
+    if is_decoder:
+        attentions.append(("encoder_attn", "cross"))
+    for their_name, our_name in attentions:
+        for their_part, our_part in (("q", "query"), ("k", "key"), ("v", "value"), ("out", "output")):
+            yield from linear(f"{theirs}.{their_name}.{their_part}_proj", f"{ours}.{our_name}_attention.{our_part}")
+        yield from linear(f"{theirs}.{their_name}_layer_norm", f"{ours}.{our_name}_norm.norm")
+    yield from linear(f"{theirs}.fc1", f"{ours}.feed_forward.expand")
+    yield from linear(f"{theirs}.fc2", f"{ours}.feed_forward.contract")
+    yield from linear(f"{theirs}.final_layer_norm", f"{ours}.feed_forward_norm.norm")
+
+
+def _position_table(theirs: str, config: ModelConfig) -> Computed:
+    if config.positions != "sinusoidal_fairseq":
+        return Computed(
+            f"{theirs}.weight", Sinusoidal(config.width, "halves").table(torch.arange(config.max_positions))
+        )
+    table = Sinusoidal(config.width, "fairseq").table(torch.arange(config.max_positions + config.position_offset))
+    table[config.position_offset - 1] = 0  # the padding's
+    return Computed(f"{theirs}.weights", table)
+
+
+PEGASUS = Family(
+    model_type="pegasus",
+    architectures={"PegasusForConditionalGeneration": "language"},
+    config_in=pegasus_in,
+    config_out=_shape_out,
+    names=names,
+    is_translator=True,
+)
+
+MARIAN = Family(
+    model_type="marian",
+    architectures={"MarianMTModel": "language"},
+    config_in=marian_in,
+    config_out=marian_out,
+    names=names,
+    is_translator=True,
+)
+
+BART = Family(
+    model_type="bart",
+    architectures={"BartForConditionalGeneration": "language", "BartModel": "language"},
+    config_in=bart_in,
+    config_out=_shape_out,
+    names=names,
+    prefix="model.",
+    ignored=(r"coder\.version$",),
+    is_translator=True,
+)
+
+MBART = Family(
+    model_type="mbart",
+    architectures={"MBartForConditionalGeneration": "language", "MBartModel": "language"},
+    config_in=mbart_in,
+    config_out=_shape_out,
+    names=names,
+    prefix="model.",
+    ignored=(r"coder\.version$",),
+    is_translator=True,
+)
+
+M2M100 = Family(
+    model_type="m2m_100",
+    architectures={"M2M100ForConditionalGeneration": "language", "M2M100Model": "language"},
+    config_in=m2m100_in,
+    config_out=m2m100_out,
+    names=names,
+    prefix="model.",
+    ignored=(r"coder\.version$",),
+    is_translator=True,
+)

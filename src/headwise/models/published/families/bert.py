@@ -1,0 +1,270 @@
+"""BERT and those that share its names: RoBERTa (and XLM-RoBERTa, CamemBERT), ERNIE.
+
+Many files hold more than the architecture in their config says: a masked language model with the pooler and the
+next-sentence head it was trained with. What is there is kept.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from headwise.config import ModelConfig
+from headwise.errors import CheckpointError
+from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.published.rules import SAME, Copy, Names, Same, Spare, linear, rule
+
+OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
+"""Of the norms in files that come from TensorFlow."""
+
+BUFFERS = (r"embeddings\.(position_ids|token_type_ids)$",)
+
+
+def shape_in(published: Published) -> dict[str, Any]:
+    """What these and other encoders alone say in the same words."""
+    published.refuse_unless("is_decoder", False)
+    published.refuse_unless("add_cross_attention", False)
+    published.refuse_unless("position_embedding_type", "absolute")
+    segments = published.get("type_vocab_size", 2)
+    if segments < 1:
+        raise CheckpointError(f"{published.where}: these models have segments, at least one, not {segments}")
+    return {
+        **ENCODER,
+        "width": published.need("hidden_size"),
+        "encoder_layers": published.need("num_hidden_layers"),
+        "heads": published.need("num_attention_heads"),
+        "hidden": published.need("intermediate_size"),
+        "activation": published.choose("hidden_act", ACTIVATIONS, "gelu"),
+        "norm_epsilon": published.get("layer_norm_eps", 1e-12),
+        "max_positions": published.get("max_position_embeddings", 512),
+        "segments": segments,
+        "tie": "all" if published.get("tie_word_embeddings", True) else "none",
+        "dropout": published.get("hidden_dropout_prob", 0.1),
+        "attention_dropout": published.get("attention_probs_dropout_prob", 0.1),
+    }
+
+
+ENCODER: dict[str, Any] = {
+    "family": "masked_lm",
+    "norm_order": "post",
+    "positions": "learned",
+    "embedding_scale": False,
+    "embedding_norm": True,
+    "output_bias": True,
+    "init": "normal",
+}
+"""What all of them have in common without saying it."""
+
+
+def shape_out(config: ModelConfig) -> dict[str, Any]:
+    return {
+        "hidden_size": config.width,
+        "num_hidden_layers": config.encoder_layers,
+        "num_attention_heads": config.heads,
+        "intermediate_size": config.hidden,
+        "hidden_act": THEIR_ACTIVATIONS[config.activation],
+        "layer_norm_eps": config.norm_epsilon or 1e-5,
+        "max_position_embeddings": config.max_positions,
+        "type_vocab_size": config.segments,
+        "tie_word_embeddings": config.tie != "none",
+        "hidden_dropout_prob": config.dropout,
+        "attention_probs_dropout_prob": config.attention_dropout,
+    }
+
+
+def heads_in(
+    published: Published, head: Head, *, predicts: str, pools: str = "", next_sentence: str = ""
+) -> dict[str, Any]:
+    """What stands on the body: what the architecture asks for, and what else the weights hold.
+
+    `predicts`, `pools` and `next_sentence` end the name of a weight of each part, where the family has that part.
+    """
+    has_next = head == "pretraining" or (next_sentence != "" and published.has(next_sentence))
+    has_pooler = has_next or head == "classifier" or (pools != "" and published.has(pools))
+    return {
+        "language_head": head in ("language", "pretraining") or published.has(predicts),
+        "next_sentence": has_next,
+        "pooler": "tanh" if has_pooler else "",
+        "classes": published.classes if head == "classifier" else 0,
+    }
+
+
+def bert_in(published: Published, head: Head) -> ModelConfig:
+    heads = heads_in(
+        published,
+        head,
+        predicts="cls.predictions.transform.dense.weight",
+        pools="pooler.dense.weight",
+        next_sentence="cls.seq_relationship.weight",
+    )
+    return ModelConfig(**shape_in(published), **heads)
+
+
+def ernie_in(published: Published, head: Head) -> ModelConfig:
+    tasks = published.get("task_type_vocab_size", 3) if published.get("use_task_id", False) else 0
+    return dataclasses.replace(bert_in(published, head), task_types=tasks)
+
+
+def ernie_out(config: ModelConfig) -> dict[str, Any]:
+    tasks = {"task_type_vocab_size": config.task_types} if config.task_types else {}
+    return {**shape_out(config), "use_task_id": config.task_types > 0, **tasks}
+
+
+def roberta_in(published: Published, head: Head) -> ModelConfig:
+    pad = published.get("pad_token_id", 1)
+    if pad < 0:
+        raise CheckpointError(f"{published.where}: positions are counted from after the padding id, which is {pad}")
+    heads = heads_in(published, head, predicts="lm_head.dense.weight", pools="pooler.dense.weight")
+    if heads["language_head"]:
+        published.refuse_unless("hidden_act", "gelu")  # their head has it, whatever the layers have
+    shape = shape_in(published)
+    shape["max_positions"] -= pad + 1
+    return ModelConfig(**shape, **heads, position_offset=pad + 1)
+
+
+def roberta_out(config: ModelConfig) -> dict[str, Any]:
+    offset = config.position_offset
+    return {
+        **shape_out(config),
+        "max_position_embeddings": config.max_positions + offset,
+        "pad_token_id": offset - 1,
+    }
+
+
+def embedding_names(theirs: str, ours: str, config: ModelConfig) -> Names:
+    yield rule(f"{theirs}.word_embeddings.weight", f"{ours}embedding.weight")
+    if config.positions == "learned":
+        yield rule(f"{theirs}.position_embeddings.weight", f"{ours}positions.weight")
+    if config.segments:
+        yield rule(f"{theirs}.token_type_embeddings.weight", f"{ours}segments.weight")
+    if config.task_types:
+        yield rule(f"{theirs}.task_type_embeddings.weight", f"{ours}tasks.weight")
+    yield from linear(f"{theirs}.LayerNorm", f"{ours}embedding_norm")
+
+
+def layer_names(theirs: str, ours: str, turned: Same = SAME) -> Names:
+    """One layer; `turned` is what happens to queries and keys."""
+    for part, change in (("query", turned), ("key", turned), ("value", SAME)):
+        yield from linear(f"{theirs}.attention.self.{part}", f"{ours}.self_attention.{part}", change=change)
+    yield from linear(f"{theirs}.attention.output.dense", f"{ours}.self_attention.output")
+    yield from linear(f"{theirs}.attention.output.LayerNorm", f"{ours}.self_norm.norm")
+    yield from linear(f"{theirs}.intermediate.dense", f"{ours}.feed_forward.expand")
+    yield from linear(f"{theirs}.output.dense", f"{ours}.feed_forward.contract")
+    yield from linear(f"{theirs}.output.LayerNorm", f"{ours}.feed_forward_norm.norm")
+
+
+def output_names(theirs: str, ours: str, embedding: str, config: ModelConfig) -> Names:
+    """The output projection: a decoder within `theirs`, and its bias once more beside it."""
+    if config.tie == "none":
+        yield from linear(f"{theirs}.decoder", f"{ours}head.projection")
+        yield Spare(f"{theirs}.bias", f"{theirs}.decoder.bias")
+    else:
+        yield rule(f"{theirs}.bias", f"{ours}head.projection.bias")
+        yield Copy(f"{theirs}.decoder.weight", embedding)
+        yield Copy(f"{theirs}.decoder.bias", f"{theirs}.bias")
+
+
+def predictions_names(ours: str, embedding: str, config: ModelConfig) -> Names:
+    """BERT's masked language-model head, which RoFormer has too."""
+    yield from linear("cls.predictions.transform.dense", f"{ours}head.dense")
+    yield from linear("cls.predictions.transform.LayerNorm", f"{ours}head.norm")
+    yield from output_names("cls.predictions", ours, embedding, config)
+
+
+def bert_names(prefix: str) -> Callable[[ModelConfig], Names]:
+    """The names where the body's begin with `prefix`."""
+
+    def names(config: ModelConfig) -> Names:
+        ours = body_of(config)
+        yield from _body(prefix, ours, config)
+        if config.pooler:
+            yield from linear(f"{prefix}pooler.dense", f"{ours}pooler.dense")
+        if config.language_head:
+            yield from predictions_names(ours, f"{prefix}embeddings.word_embeddings.weight", config)
+        if config.next_sentence:
+            yield from linear("cls.seq_relationship", f"{ours}next_sentence")
+        if config.classes:
+            yield from linear("classifier", "output")
+
+    return names
+
+
+def roberta_names(config: ModelConfig) -> Names:
+    ours = body_of(config)
+    yield from _body("roberta.", ours, config)
+    if config.classes:
+        yield from linear("classifier.dense", f"{ours}pooler.dense")
+        yield from linear("classifier.out_proj", "output")
+        yield Spare("roberta.pooler.dense.weight")
+        yield Spare("roberta.pooler.dense.bias")
+    elif config.pooler:
+        yield from linear("roberta.pooler.dense", f"{ours}pooler.dense")
+    if config.language_head:
+        yield from linear("lm_head.dense", f"{ours}head.dense")
+        yield from linear("lm_head.layer_norm", f"{ours}head.norm")
+        yield from output_names("lm_head", ours, "roberta.embeddings.word_embeddings.weight", config)
+
+
+def _body(prefix: str, ours: str, config: ModelConfig) -> Names:
+    yield from embedding_names(f"{prefix}embeddings", ours, config)
+    for i in range(config.encoder_layers):
+        yield from layer_names(f"{prefix}encoder.layer.{i}", f"{ours}encoder.layers.{i}")
+
+
+BERT = Family(
+    model_type="bert",
+    architectures={
+        "BertModel": "base",
+        "BertForMaskedLM": "language",
+        "BertForPreTraining": "pretraining",
+        "BertForSequenceClassification": "classifier",
+    },
+    config_in=bert_in,
+    config_out=shape_out,
+    names=bert_names("bert."),
+    prefix="bert.",
+    ignored=BUFFERS,
+    renamed=OLD_NAMES,
+)
+
+ERNIE = Family(
+    model_type="ernie",
+    architectures={
+        "ErnieModel": "base",
+        "ErnieForMaskedLM": "language",
+        "ErnieForPreTraining": "pretraining",
+        "ErnieForSequenceClassification": "classifier",
+    },
+    config_in=ernie_in,
+    config_out=ernie_out,
+    names=bert_names("ernie."),
+    prefix="ernie.",
+    ignored=BUFFERS,
+    renamed=OLD_NAMES,
+)
+
+ROBERTA = Family(
+    model_type="roberta",
+    architectures={
+        "RobertaModel": "base",
+        "RobertaForMaskedLM": "language",
+        "RobertaForSequenceClassification": "classifier",
+    },
+    config_in=roberta_in,
+    config_out=roberta_out,
+    names=roberta_names,
+    prefix="roberta.",
+    ignored=BUFFERS,
+    renamed=OLD_NAMES,
+)
+
+XLM_ROBERTA = dataclasses.replace(
+    ROBERTA,
+    model_type="xlm-roberta",
+    architectures={name.replace("Roberta", "XLMRoberta"): head for name, head in ROBERTA.architectures.items()},
+)
+
+CAMEMBERT = dataclasses.replace(
+    ROBERTA,
+    model_type="camembert",
+    architectures={name.replace("Roberta", "Camembert"): head for name, head in ROBERTA.architectures.items()},
+)

@@ -1,0 +1,75 @@
+"""RoFormer: BERT with rotary positions, whose pairs lie side by side."""
+
+from typing import Any
+
+import torch
+
+from headwise.config import ModelConfig
+from headwise.models.published.families.bert import (
+    BUFFERS,
+    OLD_NAMES,
+    embedding_names,
+    heads_in,
+    layer_names,
+    predictions_names,
+    shape_in,
+    shape_out,
+)
+from headwise.models.published.family import Family, Head, Published, body_of
+from headwise.models.published.rules import Computed, Names, Unpaired, linear
+from headwise.nn.positions import Sinusoidal
+
+
+def config_in(published: Published, head: Head) -> ModelConfig:
+    published.refuse_unless("rotary_value", False)
+    shape = {**shape_in(published), "positions": "rotary", "max_positions": published.need("max_position_embeddings")}
+    heads = heads_in(published, head, predicts="cls.predictions.transform.dense.weight")
+    if head == "classifier":
+        heads["pooler"] = shape["activation"]
+    embedding_width = published.get("embedding_size", shape["width"])
+    return ModelConfig(
+        **shape,
+        **heads,
+        embedding_width=embedding_width if embedding_width != shape["width"] else 0,
+    )
+
+
+def config_out(config: ModelConfig) -> dict[str, Any]:
+    return {
+        **shape_out(config),
+        "embedding_size": config.embedding_width or config.width,
+        "rotary_value": False,
+    }
+
+
+def names(config: ModelConfig) -> Names:
+    ours, head_width = body_of(config), config.width // config.heads
+    yield from embedding_names("roformer.embeddings", ours, config)
+    if config.embedding_width:
+        yield from linear("roformer.embeddings_project", f"{ours}embedding_projection")
+    table = Sinusoidal(head_width, "halves").table(torch.arange(config.max_positions))
+    yield Computed("roformer.encoder.embed_positions.weight", table)
+    unpaired = Unpaired(config.heads, head_width)
+    for i in range(config.encoder_layers):
+        yield from layer_names(f"roformer.encoder.layer.{i}", f"{ours}encoder.layers.{i}", unpaired)
+    if config.language_head:
+        yield from predictions_names(ours, "roformer.embeddings.word_embeddings.weight", config)
+    if config.classes:
+        yield from linear("classifier.dense", f"{ours}pooler.dense")
+        yield from linear("classifier.out_proj", "output")
+
+
+ROFORMER = Family(
+    model_type="roformer",
+    architectures={
+        "RoFormerModel": "base",
+        "RoFormerForMaskedLM": "language",
+        "RoFormerForSequenceClassification": "classifier",
+    },
+    config_in=config_in,
+    config_out=config_out,
+    names=names,
+    prefix="roformer.",
+    ignored=BUFFERS,
+    renamed=OLD_NAMES,
+)

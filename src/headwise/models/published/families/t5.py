@@ -1,0 +1,143 @@
+"""T5, its version 1.1 and Flan-T5, mT5: relative positions, scores that are not scaled, no biases.
+
+Version 1.0 ties the output to the embeddings and scales hidden states for it; 1.1 does neither. A published config
+says both with `tie_word_embeddings`; newer versions of the reference library write `true` there for every model,
+keep the scaling in `scale_decoder_outputs`, and leave a tied `lm_head` out of the file.
+"""
+
+from functools import partial
+from typing import Any
+
+from headwise.config import ModelConfig
+from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.published.rules import Copy, Names, rule
+
+FEED_FORWARDS: dict[Any, str] = {
+    **ACTIVATIONS,
+    **{f"gated-{theirs}": f"gated-{ours}" for theirs, ours in ACTIVATIONS.items()},
+    "gated-gelu": "gated-gelu_tanh",
+}
+"""Their `feed_forward_proj` -> our activation, after `gated-` where it is; what they call gated-gelu is approximate."""
+
+
+def _config_in(published: Published, head: Head, may_scale: bool) -> ModelConfig:
+    width, heads, head_width = published.need("d_model"), published.need("num_heads"), published.need("d_kv")
+    layers = published.need("num_layers")
+    feed_forward = published.choose("feed_forward_proj", FEED_FORWARDS, "relu")
+    tied = published.get("tie_word_embeddings", True)
+    scaled = may_scale and published.get("scale_decoder_outputs", tied)
+    if "scale_decoder_outputs" in published.values or not may_scale:
+        tied = tied and not published.has("lm_head.weight")
+    dropout = float(published.get("dropout_rate", 0.1))
+    return ModelConfig(
+        family="encoder_decoder",
+        width=width,
+        encoder_layers=layers,
+        decoder_layers=published.get("num_decoder_layers", layers),
+        heads=heads,
+        head_width=head_width if head_width * heads != width else 0,
+        attention_scale=1.0,
+        hidden=published.need("d_ff"),
+        activation=feed_forward.removeprefix("gated-"),
+        feed_forward="gated" if feed_forward.startswith("gated-") else "plain",
+        norm="rms",
+        norm_order="pre",
+        norm_epsilon=published.get("layer_norm_epsilon", 1e-6),
+        positions="relative",
+        max_positions=published.get("n_positions", 512),
+        relative_buckets=published.get("relative_attention_num_buckets", 32),
+        relative_distance=published.get("relative_attention_max_distance", 128),
+        embedding_scale=False,
+        tie="all" if tied else "embeddings",
+        bias=False,
+        output_scale=width**-0.5 if scaled else 1.0,
+        dropout=dropout,
+        attention_dropout=dropout,
+        hidden_dropout=dropout,
+        init="normal",
+    )
+
+
+def config_out(config: ModelConfig) -> dict[str, Any]:
+    feed_forward = THEIR_ACTIVATIONS[config.activation]
+    if config.feed_forward == "gated":
+        feed_forward = "gated-gelu" if config.activation == "gelu_tanh" else f"gated-{feed_forward}"
+    return {
+        "d_model": config.width,
+        "num_layers": config.encoder_layers,
+        "num_decoder_layers": config.decoder_layers,
+        "num_heads": config.heads,
+        "d_kv": config.head_width or config.width // config.heads,
+        "d_ff": config.hidden,
+        "feed_forward_proj": feed_forward,
+        "layer_norm_epsilon": config.norm_epsilon or 1e-6,
+        "n_positions": config.max_positions,
+        "relative_attention_num_buckets": config.relative_buckets,
+        "relative_attention_max_distance": config.relative_distance,
+        "tie_word_embeddings": config.tie == "all",
+        "scale_decoder_outputs": config.output_scale != 1,
+        "dropout_rate": config.dropout,
+        "is_encoder_decoder": True,
+    }
+
+
+def names(config: ModelConfig) -> Names:
+    yield rule("shared.weight", "source_embedding.weight")
+    yield Copy("encoder.embed_tokens.weight", "shared.weight")
+    yield Copy("decoder.embed_tokens.weight", "shared.weight")
+    if config.tie == "all":
+        yield Copy("lm_head.weight", "shared.weight")
+    else:
+        yield rule("lm_head.weight", "output_projection.weight")
+    for stack, text, layers in (
+        ("encoder", "source", config.encoder_layers),
+        ("decoder", "target", config.decoder_layers),
+    ):
+        first = f"{stack}.block.0.layer.0.SelfAttention"
+        yield rule(f"{first}.relative_attention_bias.weight", f"{text}_positions.weight")
+        for i in range(layers):
+            yield from _layer(f"{stack}.block.{i}.layer", f"{stack}.layers.{i}", stack, config.feed_forward)
+        yield rule(f"{stack}.final_layer_norm.weight", f"{stack}.final_norm.weight")
+
+
+def _layer(theirs: str, ours: str, stack: str, feed_forward: str) -> Names:
+    sublayers = [("SelfAttention", "self")]
+    if stack == "decoder":
+        sublayers.append(("EncDecAttention", "cross"))
+    for number, (their_name, our_name) in enumerate(sublayers):
+        for their_part, our_part in (("q", "query"), ("k", "key"), ("v", "value"), ("o", "output")):
+            part = f"{ours}.{our_name}_attention.{our_part}.weight"
+            yield rule(f"{theirs}.{number}.{their_name}.{their_part}.weight", part)
+        yield rule(f"{theirs}.{number}.layer_norm.weight", f"{ours}.{our_name}_norm.norm.weight")
+    last = f"{theirs}.{len(sublayers)}"
+    if feed_forward == "gated":
+        yield rule(f"{last}.DenseReluDense.wi_0.weight", f"{ours}.feed_forward.gate.weight")
+        yield rule(f"{last}.DenseReluDense.wi_1.weight", f"{ours}.feed_forward.expand.weight")
+    else:
+        yield rule(f"{last}.DenseReluDense.wi.weight", f"{ours}.feed_forward.expand.weight")
+    yield rule(f"{last}.DenseReluDense.wo.weight", f"{ours}.feed_forward.contract.weight")
+    yield rule(f"{last}.layer_norm.weight", f"{ours}.feed_forward_norm.norm.weight")
+
+
+UNUSED = (r"EncDecAttention\.relative_attention_bias\.weight$",)
+"""The first files of T5 hold one for the cross-attention, which has no positions."""
+
+T5 = Family(
+    model_type="t5",
+    architectures={"T5ForConditionalGeneration": "language", "T5Model": "language"},
+    config_in=partial(_config_in, may_scale=True),
+    config_out=config_out,
+    names=names,
+    ignored=UNUSED,
+    is_translator=True,
+)
+
+MT5 = Family(
+    model_type="mt5",
+    architectures={"MT5ForConditionalGeneration": "language", "MT5Model": "language"},
+    config_in=partial(_config_in, may_scale=False),
+    config_out=config_out,
+    names=names,
+    ignored=UNUSED,
+    is_translator=True,
+)

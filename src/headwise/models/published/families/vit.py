@@ -1,0 +1,111 @@
+"""ViT: pictures as patches, with or without a pooler, or with a classifier."""
+
+from typing import Any
+
+from headwise.config import ModelConfig
+from headwise.errors import CheckpointError
+from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.published.rules import Names, Reshaped, linear, rule
+from headwise.nn.pooling import POOLERS
+
+THEIR_POOLERS = {"tanh": "tanh", **THEIR_ACTIVATIONS}
+POOLERS_IN = {"tanh": "tanh", **{theirs: ours for theirs, ours in ACTIVATIONS.items() if ours in POOLERS}}
+
+
+def config_in(published: Published, head: Head) -> ModelConfig:
+    width = published.need("hidden_size")
+    image, patch = _side(published, "image_size", 224), _side(published, "patch_size", 16)
+    if image % patch:
+        raise CheckpointError(
+            f"{published.where}: image_size {image} is no multiple of patch_size {patch}, which is not supported"
+        )
+    pooler = ""
+    if published.has("pooler.dense.weight"):
+        published.refuse_unless("pooler_output_size", width)
+        pooler = published.choose("pooler_act", POOLERS_IN, "tanh")
+    return ModelConfig(
+        family="vision",
+        width=width,
+        encoder_layers=published.need("num_hidden_layers"),
+        heads=published.need("num_attention_heads"),
+        hidden=published.need("intermediate_size"),
+        activation=published.choose("hidden_act", ACTIVATIONS, "gelu"),
+        norm_order="pre",
+        norm_epsilon=published.get("layer_norm_eps", 1e-12),
+        positions="learned",
+        attention_bias=published.get("qkv_bias", True),
+        attention_output_bias=True,
+        pooler=pooler,
+        classes=published.classes if head == "classifier" else 0,
+        image_size=image,
+        patch_size=patch,
+        channels=published.get("num_channels", 3),
+        dropout=float(published.get("hidden_dropout_prob", 0.0)),
+        attention_dropout=float(published.get("attention_probs_dropout_prob", 0.0)),
+        init="normal",
+    )
+
+
+def _side(published: Published, key: str, default: int) -> int:
+    """The side of a square, which older configs write as two numbers."""
+    value = published.get(key, default)
+    sides = value if isinstance(value, list | tuple) else [value]
+    if len(set(sides)) != 1:
+        raise CheckpointError(f"{published.where}: {key} = {value!r} is not supported, only squares")
+    return int(sides[0])
+
+
+def config_out(config: ModelConfig) -> dict[str, Any]:
+    described = {
+        "hidden_size": config.width,
+        "num_hidden_layers": config.encoder_layers,
+        "num_attention_heads": config.heads,
+        "intermediate_size": config.hidden,
+        "hidden_act": THEIR_ACTIVATIONS[config.activation],
+        "layer_norm_eps": config.norm_epsilon or 1e-5,
+        "qkv_bias": config.bias if config.attention_bias is None else config.attention_bias,
+        "image_size": config.image_size,
+        "patch_size": config.patch_size,
+        "num_channels": config.channels,
+        "encoder_stride": config.patch_size,
+        "hidden_dropout_prob": config.dropout,
+        "attention_probs_dropout_prob": config.attention_dropout,
+    }
+    return {**described, "pooler_act": THEIR_POOLERS[config.pooler]} if config.pooler else described
+
+
+def names(config: ModelConfig) -> Names:
+    body = body_of(config)
+    patch, width = (config.channels, config.patch_size, config.patch_size), config.width
+    projection = "vit.embeddings.patch_embeddings.projection"
+    flattened = Reshaped((width, *patch), (width, config.channels * config.patch_size**2))
+    yield rule("vit.embeddings.cls_token", f"{body}embedding.first", Reshaped((1, 1, width), (1, width)))
+    yield rule(f"{projection}.weight", f"{body}embedding.projection.weight", flattened)
+    yield rule(f"{projection}.bias", f"{body}embedding.projection.bias")
+    yield rule("vit.embeddings.position_embeddings", f"{body}positions.weight", Reshaped((1, -1, width), (-1, width)))
+    qkv_bias = config.bias if config.attention_bias is None else config.attention_bias
+    for i in range(config.encoder_layers):
+        theirs, ours = f"vit.encoder.layer.{i}", f"{body}encoder.layers.{i}"
+        for part in ("query", "key", "value"):
+            yield from linear(f"{theirs}.attention.attention.{part}", f"{ours}.self_attention.{part}", qkv_bias)
+        yield from linear(f"{theirs}.attention.output.dense", f"{ours}.self_attention.output")
+        yield from linear(f"{theirs}.layernorm_before", f"{ours}.self_norm.norm")
+        yield from linear(f"{theirs}.intermediate.dense", f"{ours}.feed_forward.expand")
+        yield from linear(f"{theirs}.output.dense", f"{ours}.feed_forward.contract")
+        yield from linear(f"{theirs}.layernorm_after", f"{ours}.feed_forward_norm.norm")
+    yield from linear("vit.layernorm", f"{body}encoder.final_norm")
+    if config.pooler:
+        yield from linear("vit.pooler.dense", f"{body}pooler.dense")
+    if config.classes:
+        yield from linear("classifier", "output")
+
+
+VIT = Family(
+    model_type="vit",
+    architectures={"ViTModel": "base", "ViTForImageClassification": "classifier"},
+    config_in=config_in,
+    config_out=config_out,
+    names=names,
+    prefix="vit.",
+    is_image=True,
+)

@@ -1,0 +1,46 @@
+"""What published decoders have in common: what they are without saying so, and what stands on them."""
+
+from typing import Any
+
+from headwise.config import ModelConfig
+from headwise.models.published.family import Head, Published
+from headwise.models.published.rules import Copy, Names, rule
+
+
+def decoder_in(published: Published, head: Head, tied: bool = False) -> dict[str, Any]:
+    """The fields of a ModelConfig that all of them have; `tied`: what is meant where nothing is said."""
+    return {
+        "family": "causal_lm",
+        "embedding_scale": False,
+        "tie": "all" if published.get("tie_word_embeddings", tied) else "none",
+        "language_head": head != "classifier",
+        "classes": published.classes if head == "classifier" else 0,
+        "pooling": "last",
+        "init": "normal",
+    }
+
+
+def grouped_heads(published: Published) -> dict[str, Any]:
+    """Width and heads, where groups of heads may share keys and values and a head may have a width of its own."""
+    width, heads = published.need("hidden_size"), published.need("num_attention_heads")
+    key_value_heads = published.get("num_key_value_heads", heads)
+    head_width = published.get("head_dim", width // heads)
+    return {
+        "width": width,
+        "heads": heads,
+        "key_value_heads": key_value_heads if key_value_heads != heads else 0,
+        "head_width": head_width if head_width * heads != width else 0,
+    }
+
+
+def decoder_head(config: ModelConfig, embedding: str, head: str = "lm_head") -> Names:
+    """A classifier's scores, or the output projection: with weights of its own, or one more copy of the embedding."""
+    if config.classes:
+        yield rule("score.weight", "output.weight")
+        return
+    if config.output_bias:
+        yield rule(f"{head}.bias", "output_projection.bias")
+    if config.tie == "none":
+        yield rule(f"{head}.weight", "output_projection.weight")
+    else:
+        yield Copy(f"{head}.weight", embedding)

@@ -1,0 +1,89 @@
+"""Rotary positions in published configs: `rope_theta` and `rope_scaling`, or both in `rope_parameters`."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from headwise.config import ModelConfig, RotaryScaling
+from headwise.errors import CheckpointError
+from headwise.models.published.family import Published
+
+KEYS: dict[str, str] = {
+    "factor": "factor",
+    "original_max_position_embeddings": "original_positions",
+    "low_freq_factor": "low_frequency",
+    "high_freq_factor": "high_frequency",
+    "beta_fast": "beta_fast",
+    "beta_slow": "beta_slow",
+    "attention_factor": "attention_factor",
+    "truncate": "truncate",
+    "short_factor": "short_factors",
+    "long_factor": "long_factors",
+}
+"""Their names -> ours."""
+
+USED: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    "llama3": ("factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"),
+    "yarn": ("factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "attention_factor", "truncate"),
+    "longrope": ("factor", "original_max_position_embeddings", "attention_factor", "short_factor", "long_factor"),
+}
+"""What each kind of scaling reads."""
+
+KINDS = {"default": "none", "su": "longrope", **{kind: kind for kind in USED if kind != "none"}}
+
+
+def rotary_in(published: Published, head_width: int, share: float = 1.0, base: float = 10000.0) -> dict[str, Any]:
+    """The fields of a ModelConfig that say how rotary positions turn; `share` of each head does by default."""
+    scaling: Mapping[str, Any] = published.get("rope_parameters", None) or published.get("rope_scaling", None) or {}
+    kind = scaling.get("rope_type", scaling.get("type", "default"))
+    if kind not in KINDS:
+        raise CheckpointError(f"{published.where}: rotary scaling {kind!r} is not known; there are: {', '.join(KINDS)}")
+    kind = KINDS[kind]
+    share = scaling.get("partial_rotary_factor", published.get("partial_rotary_factor", share))
+    values = {KEYS[key]: scaling[key] for key in USED[kind] if scaling.get(key) is not None}
+    original = published.get("original_max_position_embeddings", 0)
+    if "original_max_position_embeddings" in USED[kind] and original:
+        values["original_positions"] = original  # where both places name it, this one counts
+    if kind in ("yarn", "longrope") and "factor" not in values:
+        stretched = published.get("max_position_embeddings", 1)
+        values["factor"] = stretched / (values.get("original_positions") or stretched)
+    if scaling.get("mscale") and scaling.get("mscale_all_dim"):
+        raise CheckpointError(f"{published.where}: rotary scaling with mscale is not supported")
+    turning = int(head_width * share)
+    converted: dict[str, Any] = {
+        key: tuple(map(float, value)) if isinstance(value, list | tuple) else value for key, value in values.items()
+    }
+    for key in ("factor", "low_frequency", "high_frequency", "beta_fast", "beta_slow", "attention_factor"):
+        if key in converted:
+            converted[key] = float(converted[key])
+    return {
+        "rotary_base": float(scaling.get("rope_theta", published.get("rope_theta", base))),
+        "rotary_width": turning if turning != head_width else 0,
+        "rotary_scaling": RotaryScaling(kind, **converted),
+    }
+
+
+def rotary_out(config: ModelConfig) -> dict[str, Any]:
+    """The same in the words of today's config.json, and in the older ones that everyone reads."""
+    scaling = config.rotary_scaling
+    parameters: dict[str, Any] = {
+        "rope_type": "default" if scaling.kind == "none" else scaling.kind,
+        "rope_theta": config.rotary_base,
+    }
+    for key in USED[scaling.kind]:
+        value = getattr(scaling, KEYS[key])
+        if value or isinstance(value, bool):
+            parameters[key] = list(value) if isinstance(value, tuple) else value
+    if config.rotary_width:
+        parameters["partial_rotary_factor"] = rotary_share(config)
+    return {"rope_theta": config.rotary_base, "rope_parameters": parameters}
+
+
+def rotary_share(config: ModelConfig) -> float:
+    """How much of each head turns, as a share that gives back the whole number."""
+    head_width = config.head_width or config.width // config.heads
+    share = (config.rotary_width or head_width) / head_width
+    return share if int(head_width * share) == (config.rotary_width or head_width) else math.nextafter(share, 1.0)

@@ -1,0 +1,1 @@
+"""Synthetic training data: back-translation, distillation, and the comparison of what they give."""

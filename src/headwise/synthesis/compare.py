@@ -1,0 +1,113 @@
+"""Two translators on the same sentences, with the same search: how good, how large, how fast."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from headwise.config import Recipe
+from headwise.data.read.formats import corpus_languages, read_corpus
+from headwise.data.read.pair import Pair
+from headwise.decode.translator import TranslateOptions, Translator
+from headwise.evaluate import Scores, compare
+from headwise.models.folder.weights import parameter_count
+
+SPEED_TEST = 500
+"""Sentences whose translation is timed."""
+
+Direction = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two models."""
+
+    parameters: int
+    sentences_per_second: float
+    engine: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Teacher and student on the same sentences, with the same search."""
+
+    scores: Mapping[str, tuple[Scores, Scores]]
+    """By test set: the teacher's, the student's."""
+    sides: tuple[Side, ...]
+    timed: int
+    """Sentences whose translation was timed."""
+
+    def as_dict(self) -> dict[str, Any]:
+        names = ("teacher_", "student_")
+        return {
+            "scores": {
+                name: {who.strip("_"): each.as_dict() for who, each in zip(names, both, strict=True)}
+                for name, both in self.scores.items()
+            },
+            **{who.strip("_"): asdict(side) for who, side in zip(names, self.sides, strict=False)},
+            "timed_sentences": self.timed,
+        }
+
+    def __str__(self) -> str:
+        teacher, student = self.sides
+        lines = [f"{'':28}{'teacher':>12}{'student':>12}"]
+        for name, (one, other) in self.scores.items():
+            lines.append(f"{f'BLEU, {name}'[:28]:28}{one.bleu:12.2f}{other.bleu:12.2f}  {one.bleu_signature}")
+            lines.append(f"{f'chrF, {name}'[:28]:28}{one.chrf:12.2f}{other.chrf:12.2f}  {one.chrf_signature}")
+        smaller = teacher.parameters / student.parameters
+        faster = student.sentences_per_second / max(teacher.sentences_per_second, 1e-9)
+        millions = [f"{side.parameters / 1e6:12.2f}" for side in self.sides]
+        speeds = [f"{side.sentences_per_second:12.1f}" for side in self.sides]
+        engines = [f"{side.engine:>12}" for side in self.sides]
+        lines.append(f"{'million parameters':28}{''.join(millions)}  {smaller:.1f} times as small")
+        lines.append(f"{'sentences/s, beam 4':28}{''.join(speeds)}  {faster:.1f} times as fast")
+        lines.append(f"{'engine':28}{''.join(engines)}")
+        return "\n".join(lines)
+
+
+def compare_models(
+    teacher: Translator, student: Translator, recipe: Recipe, sources: Sequence[str], direction: Direction
+) -> Comparison:
+    """On the recipe's test sets, or else on its validation sets; without either, the speed on `sources` alone."""
+    data = recipe.data
+    sets: dict[str, tuple[list[Pair], Direction]] = {}
+    for number, corpus in enumerate(data.test or data.valid, 1):
+        kind = "test set" if data.test else "validation set"
+        name = kind if len(data.test or data.valid) == 1 else f"{kind} {number}"
+        sets[name] = (list(read_corpus(corpus, data)), corpus_languages(corpus, data))
+    if sets:
+        pairs, direction = next(iter(sets.values()))
+        sources = [pair.source for pair in pairs]
+    sample = list(sources[:SPEED_TEST])
+    options = TranslateOptions(beam=4, alignments=False)
+    sides = []
+    found: dict[str, list[Scores]] = {name: [] for name in sets}
+    for translator in (teacher, student):
+        seconds = _seconds(translator, sample, direction, options)
+        sides.append(Side(parameter_count(translator.model), len(sample) / seconds, translator.engine))
+        for name, (pairs, languages) in sets.items():
+            asked = spoken(translator, languages)
+            results = translator.translate([pair.source for pair in pairs], *asked, options=options)
+            found[name].append(compare([each.text for each in results], [pair.target for pair in pairs]))
+    return Comparison({name: (one, other) for name, (one, other) in found.items()}, tuple(sides), len(sample))
+
+
+def _seconds(translator: Translator, sample: list[str], direction: Direction, options: TranslateOptions) -> float:
+    languages = spoken(translator, direction)
+    translator.translate(sample[:8], *languages, options=options)  # what only the first call costs
+    begun = time.perf_counter()
+    translator.translate(sample, *languages, options=options)
+    if translator.device.type == "cuda":
+        torch.cuda.synchronize(translator.device)
+    return max(time.perf_counter() - begun, 1e-9)
+
+
+def spoken(translator: Translator, direction: Direction) -> tuple[str | None, str | None]:
+    """The direction as the translator can be asked for it: published folders may not name their languages."""
+    known = translator.task.directions
+    return (
+        direction[0] if direction[0] and any(source for source, _ in known) else None,
+        direction[1] if direction[1] and any(target for _, target in known) else None,
+    )

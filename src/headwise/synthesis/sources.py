@@ -1,0 +1,166 @@
+"""What a teacher is to translate: the source sides of corpora, cleaned, each once, without those of validation."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from headwise.config import CorpusConfig, DataConfig, Recipe, to_tables
+from headwise.data.prepare.clean import clean, pair_hashes
+from headwise.data.prepare.cleaning_report import CleaningReport, total
+from headwise.data.prepare.disk_cache import kept
+from headwise.data.prepare.duplicates import SeenHashes
+from headwise.data.prepare.fingerprint import fingerprint, hash_files
+from headwise.data.prepare.held_out import HeldOut
+from headwise.data.prepare.plain_text import text_paths
+from headwise.data.prepare.progress import Progress, counted
+from headwise.data.prepare.synthetic import never_held_out, synthetic_files
+from headwise.data.read.files import numbered_lines
+from headwise.data.read.formats import corpus_languages, corpus_paths, read_corpus
+from headwise.data.read.pair import Pair
+from headwise.errors import DataError
+from headwise.files.atomic import write_json
+from headwise.train.job import Say
+
+VERSION = 1
+
+SHARE = 20
+"""At most one in this many pairs is held out for validation."""
+
+Direction = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is to be translated: a file of sources for each training corpus."""
+
+    folder: Path
+    sources: tuple[int, ...]
+    """Lines of each."""
+    references: tuple[bool, ...]
+    """Whether each corpus has pairs of its own to train on beside them."""
+    held_out: tuple[Direction, ...]
+    """Directions of the validation pairs that were taken out."""
+    report: str
+
+    def source_path(self, number: int) -> Path:
+        return self.folder / f"sources-{number}.txt"
+
+    def reference_path(self, number: int) -> Path:
+        return self.folder / f"references-{number}.tsv"
+
+    def held_out_path(self, number: int) -> Path:
+        return self.folder / f"held_out-{number}.tsv"
+
+
+def choose_sources(recipe: Recipe, folder: Path, keep_references: bool, say: Say) -> Chosen:
+    """Clean the corpora, hold out pairs for validation unless the recipe has some, and keep each source once."""
+    data = recipe.data
+    files = [path for corpus in data.train for path in _files(corpus, data)]
+    hashes = hash_files(files, folder, say)
+    synthetic = [] if data.valid else synthetic_files(data)
+    key = fingerprint(
+        {
+            "version": VERSION,
+            "files": [[str(path), hashes[path]] for path in files],
+            "corpora": [[to_tables(corpus), corpus_languages(corpus, data)] for corpus in data.train],
+            "held_out": 0 if data.valid else data.held_out,
+            "seed": recipe.seed,
+            "clean": to_tables(data.clean),
+            "references": keep_references,
+            **({"synthetic": synthetic} if synthetic else {}),
+        }
+    )
+    return kept(folder, key, say, lambda home: _choose(recipe, home, keep_references, say), _open)
+
+
+def _choose(recipe: Recipe, home: Path, keep_references: bool, say: Say) -> None:
+    data = recipe.data
+    held_out = {} if data.valid else _hold_out(recipe, say)
+    for number, pairs in enumerate(held_out.values()):
+        with (home / f"held_out-{number}.tsv").open("w", encoding="utf-8", newline="\n") as file:
+            file.write("source\ttarget\n")
+            file.writelines(f"{pair.source}\t{pair.target}\n" for pair in pairs)
+    reports, lines, references = [], [], []
+    seen, translated = SeenHashes(), SeenHashes()
+    for number, corpus in enumerate(data.train):
+        direction = corpus_languages(corpus, data)
+        forbidden = {pair.source for pair in held_out.get(direction, [])}
+        report, count = CleaningReport(), 0
+        paired = keep_references and not corpus.text
+        with (
+            (home / f"sources-{number}.txt").open("w", encoding="utf-8", newline="\n") as sources,
+            (home / f"references-{number}.tsv").open("w", encoding="utf-8", newline="\n") as beside,
+        ):
+            beside.write("source\ttarget\n")
+            for chunk in _cleaned(corpus, data, report, seen, say):
+                allowed = [pair for pair in chunk if pair.source not in forbidden]
+                report.held_out += len(chunk) - len(allowed)
+                # A source with several translations is translated once.
+                fresh = translated.add(pair_hashes([Pair(p.source, "", "", 0) for p in allowed], "\t".join(direction)))
+                texts = [pair.source for pair, new in zip(allowed, fresh, strict=True) if new]
+                sources.writelines(f"{text}\n" for text in texts)
+                count += len(texts)
+                if paired:
+                    beside.writelines(f"{pair.source}\t{pair.target}\n" for pair in allowed)
+        reports.append(report)
+        lines.append(count)
+        references.append(paired)
+    if not sum(lines):
+        raise DataError(f"no sources are left: {total(reports)}")
+    say(str(total(reports)))
+    manifest = {
+        "sources": lines,
+        "references": references,
+        "held_out": list(held_out),
+        "report": f"{sum(lines):,} sources to translate",
+    }
+    write_json(home / "chosen.json", manifest)
+
+
+def _open(home: Path) -> Chosen:
+    try:
+        manifest = json.loads((home / "chosen.json").read_text(encoding="utf-8"))
+        held_out = tuple((source, target) for source, target in manifest["held_out"])
+        return Chosen(home, tuple(manifest["sources"]), tuple(manifest["references"]), held_out, manifest["report"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{home}: incomplete: {error}") from None
+
+
+def _hold_out(recipe: Recipe, say: Say) -> dict[Direction, list[Pair]]:
+    """Real pairs to validate on, by direction."""
+    data = recipe.data
+    corpora = [corpus for corpus in data.train if not corpus.text]
+    languages = [corpus_languages(corpus, data) for corpus in corpora]
+    size = data.held_out // max(len(set(languages)), 1)
+    choices = {direction: HeldOut(size, recipe.seed) for direction in languages}
+    never = never_held_out(corpora, data, say)
+    seen = SeenHashes()
+    for corpus, direction in zip(corpora, languages, strict=True):
+        for chunk in _cleaned(corpus, data, CleaningReport(), seen, say):
+            choices[direction].offer(chunk, pair_hashes(chunk, "\t".join(direction)), never[direction])
+    chosen = {direction: choice.chosen(choice.offered // SHARE) for direction, choice in choices.items()}
+    return {direction: pairs for direction, pairs in chosen.items() if pairs}
+
+
+def _cleaned(
+    corpus: CorpusConfig, data: DataConfig, report: CleaningReport, seen: SeenHashes, say: Say
+) -> Iterator[list[Pair]]:
+    """The pairs of a corpus as training would clean them; those of plain text are its lines twice."""
+    rules = replace(data.clean, copies=False) if corpus.text else data.clean
+    pairs = counted(_read(corpus, data), {}, Progress(say))
+    return (chunk for chunk, _ in clean(pairs, rules, report, seen, "\t".join(corpus_languages(corpus, data))))
+
+
+def _read(corpus: CorpusConfig, data: DataConfig) -> Iterator[Pair]:
+    if not corpus.text:
+        return read_corpus(corpus, data)
+    paths = text_paths([corpus], data)
+    return (Pair(text, text, str(path), number) for path in paths for number, text in numbered_lines(path))
+
+
+def _files(corpus: CorpusConfig, data: DataConfig) -> list[Path]:
+    if corpus.text:
+        return list(text_paths([corpus], data))
+    sides, pairs = corpus_paths(corpus, data)
+    return [*pairs, *(path for side in sides for path in side)]

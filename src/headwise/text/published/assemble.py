@@ -1,0 +1,165 @@
+"""From the library's object and what the files say to a `Library` tokenizer."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tokenizers
+from tokenizers import AddedToken, processors
+
+from headwise.errors import CheckpointError
+from headwise.text.published.facts import Facts
+from headwise.text.published.hf_tokenizer import DESCRIPTION, Library
+from headwise.text.specials import Framing, Specials
+from headwise.text.stored import Parts
+
+_CODES = (re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"), re.compile(r"([a-z]{2}_[A-Z]{2})"), re.compile(r"__([a-z]{2,3})__"))
+"""Language codes as NLLB, mBART and M2M100 write them."""
+
+_PROBES = ("a", "1", "。", "C")
+
+
+def assemble(library: tokenizers.Tokenizer, facts: Facts, defaults: Mapping[str, str]) -> Library:
+    """Add the special tokens that the files name, and put down what each is for.
+
+    `defaults` are the names of roles that the files leave out.
+    """
+    names = facts.names(dict(defaults))
+    _add_listed(library, facts)
+    add_specials(library, [*names.values(), *facts.extra])
+    _add_bos_eos(library, facts, names)
+    ids = {role: i for role, name in names.items() if (i := library.token_to_id(name)) is not None}
+    added = {i: token.content for i, token in library.get_added_tokens_decoder().items() if token.special}
+    prefixes = _prefixes(facts.config)
+    tags = language_tags(added) if facts.is_encoder_decoder else {}
+    specials = with_roles(ids, added, facts, probe(library), tags)
+    settings: dict[str, Any] = {"specials": specials.to_table()}
+    if facts.settings.get("clean_up_tokenization_spaces") and not isinstance(library.model, tokenizers.models.BPE):
+        settings["clean_up"] = True
+    if prefixes:
+        settings["prefixes"] = prefixes
+    languages = dict.fromkeys([*tags, *(language for pair in prefixes for language in pair.split())])
+    return Library(Parts(tuple(languages), settings=settings, files={DESCRIPTION: str(library.to_str()).encode()}))
+
+
+def add_specials(library: tokenizers.Tokenizer, names: Sequence[str]) -> None:
+    """Make these tokens special, as they may be already; a new one gets the next id."""
+    known = {token.content for token in library.get_added_tokens_decoder().values() if token.special}
+    new = [name for name in dict.fromkeys(names) if name not in known]
+    library.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in new])
+
+
+def _add_listed(library: tokenizers.Tokenizer, facts: Facts) -> None:
+    known = {token.content for token in library.get_added_tokens_decoder().values()}
+    for row in facts.added:
+        if row["content"] not in known:
+            ways = {way: bool(row.get(way)) for way in ("single_word", "lstrip", "rstrip", "normalized", "special")}
+            library.add_tokens([AddedToken(row["content"], **ways)])
+
+
+def with_roles(
+    ids: Mapping[str, int], added: Mapping[int, str], facts: Facts, framing: Framing, tags: Mapping[str, int]
+) -> Specials:
+    """Which id is what. A decoder that reads another sequence starts from an id that the model's config names."""
+    config = facts.config
+    eos = ids.get("eos", _known(config, "eos_token_id"))
+    if facts.is_encoder_decoder:
+        sos = _known(config, "decoder_start_token_id")
+        sos = _known(config, "pad_token_id") if sos is None else sos
+    else:
+        sos = ids.get("cls", ids.get("bos", _known(config, "bos_token_id")))
+        eos = ids.get("sep", eos)
+    eos = sos if eos is None else eos
+    sos = eos if sos is None else sos
+    if sos is None or eos is None:
+        raise CheckpointError(f"{facts.folder}: nothing says which token begins or ends a text")
+    pad = ids.get("pad", _known(config, "pad_token_id"))
+    pad = eos if pad is None else pad
+    unk = ids.get("unk", eos)
+    forbidden = dict.fromkeys([*([pad] if pad != eos else []), *facts.forbidden])
+    framing = translation_framing(framing, facts, eos, tags)
+    return Specials(pad, sos, eos, unk, ids.get("mask"), dict(added), tuple(forbidden), dict(tags), framing)
+
+
+def translation_framing(framing: Framing, facts: Facts, eos: int, tags: Mapping[str, int]) -> Framing:
+    """Where language codes go: before the source, or, in mBART's first model and old NLLB files, after it."""
+    if not tags:
+        forced = _known(facts.config, "forced_bos_token_id")
+        return replace(framing, source=framing.single, start=() if forced is None else (forced,))
+    after = framing.single[1]
+    codes_last = bool(after) and after[-1] in tags.values()
+    if facts.class_name == "NllbTokenizer":
+        codes_last = bool(facts.settings.get("legacy_behaviour"))
+    if codes_last and facts.class_name == "NllbTokenizer":
+        return replace(framing, source=((), (eos, "source")), start=("target",))
+    if codes_last:
+        return replace(framing, source=((), (eos, "source")), first="target")
+    return replace(framing, source=(("source",), (eos,)), start=("target",))
+
+
+def language_tags(names: Mapping[int, str]) -> dict[str, int]:
+    """The languages whose codes are among the special tokens, in the order of their ids."""
+    for pattern in _CODES:
+        found = {match[1]: i for i, name in sorted(names.items()) if (match := pattern.fullmatch(name))}
+        if len(found) > 1:
+            return found
+    return {}
+
+
+def probe(library: tokenizers.Tokenizer) -> Framing:
+    """What the library puts around one text and around two, seen by letting it do so."""
+    for text in _PROBES:
+        single, pair = library.encode(text), library.encode(text, text)
+        if 0 in single.sequence_ids and {0, 1} <= set(pair.sequence_ids):
+            break
+    else:
+        return Framing()
+    before, after = _around(single, 0), _around(single, 0, after=True)
+    left, right = _around(pair, 0), _around(pair, 1, after=True)
+    places = pair.sequence_ids
+    end_of_first = len(places) - 1 - places[::-1].index(0)
+    between = slice(end_of_first + 1, places.index(1))
+    types = pair.type_ids
+    middle = types[between][0] if types[between] else 0
+    segments = (middle, types[places.index(1)], types[-1])
+    return Framing(single=(before, after), pair=(left, tuple(pair.ids[between]), right), segments=segments)
+
+
+def _around(encoding: tokenizers.Encoding, sequence: int, after: bool = False) -> tuple[int, ...]:
+    places = encoding.sequence_ids
+    if after:
+        return tuple(encoding.ids[len(places) - places[::-1].index(sequence) :])
+    return tuple(encoding.ids[: places.index(sequence)])
+
+
+def _add_bos_eos(library: tokenizers.Tokenizer, facts: Facts, names: Mapping[str, str]) -> None:
+    """tokenizer_config.json may say outright whether texts begin and end with a special."""
+    if "add_bos_token" not in facts.settings and "add_eos_token" not in facts.settings:
+        return
+    roles = [role if facts.settings.get(f"add_{role}_token") and role in names else "" for role in ("bos", "eos")]
+    template(library, names.get(roles[0], ""), names.get(roles[1], ""))
+
+
+def template(library: tokenizers.Tokenizer, first: str, last: str) -> None:
+    """Each text begins with the token `first` and ends with `last`, if they are given."""
+    used = [(name, library.token_to_id(name)) for name in dict.fromkeys((first, last)) if name]
+    single = [*([first] if first else []), "$A", *([last] if last else [])]
+    pair = [*single, *(f"{item.replace('$A', '$B')}:1" for item in single)]
+    library.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=used)
+
+
+def _prefixes(config: Mapping[str, Any]) -> dict[str, str]:
+    """T5 is told what to do in words: for each pair of languages, those that its config has for it."""
+    prefixes: dict[str, str] = {}
+    for task, parameters in (config.get("task_specific_params") or {}).items():
+        match = re.fullmatch(r"translation_(\w+?)_to_(\w+)", task)
+        if match and isinstance(parameters, dict) and parameters.get("prefix"):
+            prefixes[f"{match[1]} {match[2]}"] = parameters["prefix"]
+    return prefixes
+
+
+def _known(config: Mapping[str, Any], key: str) -> int | None:
+    value = config.get(key)
+    value = value[0] if isinstance(value, list) and value else value
+    return value if isinstance(value, int) and value >= 0 else None

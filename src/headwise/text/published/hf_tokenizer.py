@@ -1,0 +1,186 @@
+"""Tokenizers that the `tokenizers` library runs: published ones, and the two kinds of ours that are made of its parts.
+
+A published tokenizer is whatever its `tokenizer.json` says; nothing of its text is normalised here, so that it
+gives the ids that its model has been trained on. What Headwise has to know besides, the special ids and where
+they go, is read from the files once (see `published.py`) and saved with it.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+
+from headwise.errors import CheckpointError, ConfigError
+from headwise.files.atomic import write_bytes, write_json
+from headwise.text.normalise import normalise_all, well_formed
+from headwise.text.specials import Specials
+from headwise.text.spelling import from_letters, from_sentencepiece, show, words_of
+from headwise.text.stored import Parts
+from headwise.text.tokenizer import WORD_START, Tokenizer
+
+DESCRIPTION = "library.json"
+"""The part that holds the library's own description of the tokenizer."""
+TOGETHER = 4096
+"""Texts that are encoded at once: what the library returns is many times as large as the ids."""
+
+
+def parse(description: bytes) -> tokenizers.Tokenizer:
+    """The library's object, with nothing cut off and nothing filled up."""
+    try:
+        tokenizer = tokenizers.Tokenizer.from_str(description.decode())
+    except Exception as error:  # the library raises plain Exception
+        raise CheckpointError(f"the tokenizer cannot be read: {error}") from None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+class Library(Tokenizer):
+    """A published tokenizer. In text, the names of its specials are found as the original finds them."""
+
+    kind = "library"
+    keeps_text = True
+    finds_specials = True
+
+    def __init__(self, parts: Parts) -> None:
+        if DESCRIPTION not in parts.files:
+            raise CheckpointError("the library's part of this tokenizer is missing")
+        description = parts.files[DESCRIPTION]
+        self._library = parse(description)
+        super().__init__(parts, self._read_specials(parts))
+        self._library.encode_special_tokens = not self.finds_specials
+        self._clean_up: bool = parts.settings.get("clean_up", False)
+        model = json.loads(description)
+        self._byte_level = _mentions(model.get("decoder"), "ByteLevel")
+        self._continuing: str = model["model"].get("continuing_subword_prefix") or ""
+        self._ending: str = model["model"].get("end_of_word_suffix") or ""
+        self._pieces = {i: piece for piece, i in self._library.get_vocab(with_added_tokens=True).items()}
+        self._added = self._library.get_added_tokens_decoder()
+
+    def _read_specials(self, parts: Parts) -> Specials:
+        try:
+            return Specials.from_table(parts.settings["specials"])
+        except (KeyError, TypeError, ValueError):
+            raise CheckpointError("the special tokens of this tokenizer are missing or damaged") from None
+
+    @property
+    def size(self) -> int:
+        return max(self._pieces) + 1
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        prepared = [well_formed(text) for text in texts] if self.keeps_text else normalise_all(texts)
+        stretches = (prepared[first : first + TOGETHER] for first in range(0, len(prepared), TOGETHER))
+        encoded = (self._library.encode_batch_fast(some, add_special_tokens=False) for some in stretches)
+        return [each.ids for some in encoded for each in some]
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        if not self._ending:
+            return super().pieces(ids)
+        shown: list[str] = []
+        begins = True  # where the end of a word is marked, the next piece begins one
+        for i in map(int, ids):
+            piece = self._raw(i)
+            ended = piece.endswith(self._ending)
+            shown.append(self._names.get(i) or (WORD_START if begins else "") + piece.removesuffix(self._ending))
+            begins = ended or i in self._names
+        return shown
+
+    @cached_property
+    def _by_piece(self) -> dict[str, int]:
+        by_piece = {self._raw(i): i for i in self._pieces}
+        return by_piece if self._ending else by_piece | {self.pieces([i])[0]: i for i in self._pieces}
+
+    def word_ids(self, ids: Sequence[int]) -> list[int]:
+        return words_of([None if self.is_special(i) else self._spelt(i) for i in map(int, ids)])
+
+    def source_frame(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        prefixes: dict[str, str] = self.parts.settings.get("prefixes", {})
+        before, after = super().source_frame(source, target)
+        if prefixes and target:
+            if f"{source} {target}" not in prefixes:
+                raise ConfigError(f"this model does not translate {source}-{target}; it has: {', '.join(prefixes)}")
+            before = [*before, *self.encode(prefixes[f"{source} {target}"])]
+        return before, after
+
+    def save_published(self, folder: Path, framed: bool = True) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        description = self.parts.files[DESCRIPTION]
+        if not framed:
+            description = json.dumps({**json.loads(description), "post_processor": None}, ensure_ascii=False).encode()
+        write_bytes(folder / "tokenizer.json", description)
+        write_json(folder / "tokenizer_config.json", self._published_config())
+
+    def _published_config(self) -> dict[str, Any]:
+        """For the generic class that takes `tokenizer.json` as it is."""
+        names = {"pad": self.pad, "unk": self.unk, "mask": self.mask, "eos": self.eos, "bos": self.sos}
+        if any(self._framing.single):
+            names |= {"cls": self.sos, "sep": self.eos}
+        config: dict[str, Any] = {f"{name}_token": self._raw(i) for name, i in names.items() if i in self._pieces}
+        return config | {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": self._clean_up}
+
+    def _encode(self, text: str) -> list[int]:
+        ids: list[int] = self._library.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def _decode(self, ids: list[int]) -> str:
+        text: str = self._library.decode(ids, skip_special_tokens=True)
+        return clean_up(text) if self._clean_up else text
+
+    def _alone(self, i: int) -> str:
+        text = super()._alone(i)  # where a piece stands first, the decoder leaves the mark that it goes on with a word
+        return text.removeprefix(self._continuing) if text != self._continuing else text
+
+    def _raw(self, i: int) -> str:
+        return self._pieces.get(i, f"<{i}>")
+
+    def _piece(self, i: int) -> str:
+        piece = self._raw(i)
+        if i in self._added:
+            return piece
+        if self._byte_level:
+            return show(from_letters(piece))
+        if self._continuing:
+            begins = not piece.startswith(self._continuing)
+            return WORD_START + piece if begins else piece.removeprefix(self._continuing)
+        return piece
+
+    def _spelt(self, i: int) -> bytes:
+        piece = self._raw(i)
+        if i in self._added:  # <unk> too: it stands for something, a whole word where pieces go on with ##
+            return (" " if self._continuing and i == self.unk else "").encode() + piece.replace(" ", "_").encode()
+        if self._byte_level:
+            return from_letters(piece)
+        if self._continuing:
+            begins = not piece.startswith(self._continuing)
+            return (f" {piece}" if begins else piece.removeprefix(self._continuing)).encode()
+        if self._ending:
+            return (piece.removesuffix(self._ending) + " " * piece.endswith(self._ending)).encode()
+        return from_sentencepiece(piece)
+
+
+class OwnLibrary(Library):
+    """A kind that is trained here: our specials come first, and text never becomes one."""
+
+    finds_specials = False
+    has_mask = True
+
+    def _published_config(self) -> dict[str, Any]:
+        # Without this, a text that contains the name of a special would be read as that special.
+        return super()._published_config() | {"split_special_tokens": True}
+
+
+def clean_up(text: str) -> str:
+    """Take out the spaces that a word-piece decoder leaves before English punctuation, as published ones do."""
+    for spaced in (" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're"):
+        text = text.replace(spaced, spaced.strip())
+    return text
+
+
+def _mentions(part: object, kind: str) -> bool:
+    """Whether a component of the description is of this type, or has one within."""
+    if isinstance(part, dict):
+        return part.get("type") == kind or any(_mentions(each, kind) for each in part.values())
+    return isinstance(part, list) and any(_mentions(each, kind) for each in part)

@@ -1,0 +1,155 @@
+"""Llama's tokenizer from what runs it outside of Python: llama2.c's tokenizer.bin and the metadata of GGUF files."""
+
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
+
+from headwise.errors import CheckpointError, ConfigError
+from headwise.text.published.assemble import add_specials, assemble, template
+from headwise.text.published.facts import Facts
+from headwise.text.published.hf_tokenizer import Library
+from headwise.text.published.sentencepiece_file import CONTROL, USER_DEFINED
+
+_LLAMA = {"unk": "<unk>", "bos": "<s>", "eos": "</s>"}
+
+_CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_LLAMA3 = rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}{_REST}"
+_QWEN2 = rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{_REST}"
+
+SPLITS: dict[str, str | None] = {
+    "": None,
+    "default": None,
+    "gpt-2": None,
+    "smollm": "digits",
+    "starcoder": "digits",
+    "refact": "digits",
+    "command-r": "digits",
+    "llama3": _LLAMA3,
+    "llama-v3": _LLAMA3,
+    "llama-bpe": _LLAMA3,
+    "qwen2": _QWEN2,
+    "deepseek-r1-qwen": _QWEN2,
+}
+"""How text is split before byte-level merges, by GGUF's name for it: None as GPT-2 does, "digits" the same with
+each digit alone, else by an expression."""
+
+
+def from_llama2c(content: bytes) -> Library:
+    """tokenizer.bin: the length of the longest piece, then score, length and bytes of each. ▁ is written as a space.
+
+    The ids are those of the SentencePiece model that it was made from; `<s>` begins a text.
+    """
+    pieces: list[str] = []
+    scores: list[float] = []
+    place = 4
+    try:
+        while place < len(content):
+            score, length = struct.unpack_from("<fi", content, place)
+            place += 8
+            if length < 0 or place + length > len(content):
+                raise ValueError(length)
+            pieces.append(content[place : place + length].decode().replace(" ", "▁"))
+            scores.append(score)
+            place += length
+    except (struct.error, ValueError):
+        raise CheckpointError("not a llama2.c tokenizer, or a damaged one") from None
+    if len(pieces) < 3 + 256:
+        raise CheckpointError("not a llama2.c tokenizer, or a damaged one")
+    # llama2.c writes line ends around <s> and </s> and, in its first versions, the bytes as the characters they are.
+    pieces[:3] = _LLAMA["unk"], _LLAMA["bos"], _LLAMA["eos"]
+    pieces[3 : 3 + 256] = [f"<0x{byte:02X}>" for byte in range(256)]
+    library = scored_bpe(pieces, scores, skip=range(3))
+    add_specials(library, pieces[:3])
+    template(library, _LLAMA["bos"], "")
+    return assemble(library, Facts(Path("tokenizer.bin")), _LLAMA)
+
+
+def from_gguf(metadata: Mapping[str, Any]) -> Library:
+    """From `tokenizer.ggml.*`: the model `gpt2` (byte-level merges) or `llama` (SentencePiece scores)."""
+    kind = metadata.get("tokenizer.ggml.model")
+    tokens: list[str] = list(metadata.get("tokenizer.ggml.tokens") or [])
+    if kind not in ("gpt2", "llama") or not tokens:
+        raise ConfigError(f"no tokenizer of the kind {kind!r} can be read from a GGUF file; gpt2 and llama can")
+    types = list(metadata.get("tokenizer.ggml.token_type") or [1] * len(tokens))
+    kept = [i for i, each in enumerate(types) if each in (CONTROL, USER_DEFINED)]
+    if kind == "gpt2":
+        library = _byte_level(metadata, tokens)
+    else:
+        prefix = bool(metadata.get("tokenizer.ggml.add_space_prefix", True))
+        library = scored_bpe(tokens, list(metadata["tokenizer.ggml.scores"]), skip=kept, prefix=prefix)
+    library.add_tokens([AddedToken(tokens[i], special=types[i] == CONTROL, normalized=False) for i in kept])
+    facts, defaults = Facts(Path("GGUF")), {}
+    for role, key in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"), ("mask", "mask")):
+        i = metadata.get(f"tokenizer.ggml.{key}_token_id")
+        if isinstance(i, int) and 0 <= i < len(tokens):
+            defaults[role] = tokens[i]
+    if kind == "llama":
+        defaults = {role: name for role, name in _LLAMA.items() if name in tokens} | defaults
+    add_specials(library, list(defaults.values()))
+    add = {
+        role: bool(metadata.get(f"tokenizer.ggml.add_{role}_token", kind == "llama" and role == "bos"))
+        for role in _LLAMA
+    }
+    template(library, defaults.get("bos", "") if add["bos"] else "", defaults.get("eos", "") if add["eos"] else "")
+    return assemble(library, facts, defaults)
+
+
+def scored_bpe(
+    pieces: Sequence[str], scores: Sequence[float], skip: Sequence[int], prefix: bool = True
+) -> tokenizers.Tokenizer:
+    """SentencePiece's BPE: the best score is merged first; what is no piece is spelt in bytes."""
+    ids = {piece: i for i, piece in enumerate(pieces)}
+    library = tokenizers.Tokenizer(
+        models.BPE(
+            vocab=ids,
+            merges=merges_of(ids, scores, {pieces[i] for i in skip}),
+            unk_token=pieces[0],
+            fuse_unk=True,
+            byte_fallback=True,
+        )
+    )
+    steps: list[normalizers.Normalizer] = [normalizers.Prepend("▁")] if prefix else []
+    library.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "▁")])
+    after: list[decoders.Decoder] = [decoders.Strip(content=" ", left=1)] if prefix else []
+    library.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *after])
+    return library
+
+
+def merges_of(ids: Mapping[str, int], scores: Sequence[float], skip: set[str]) -> list[tuple[str, str]]:
+    """Each pair of pieces that makes a piece, in the order in which SentencePiece prefers what they make."""
+    merges: list[tuple[float, int, int, str, str]] = []
+    for piece, i in ids.items():
+        if piece in skip:
+            continue
+        for cut in range(1, len(piece)):
+            left, right = piece[:cut], piece[cut:]
+            if left in ids and right in ids and left not in skip and right not in skip:
+                merges.append((-scores[i], i, cut, left, right))
+    return [(left, right) for *_, left, right in sorted(merges)]
+
+
+def _byte_level(metadata: Mapping[str, Any], tokens: list[str]) -> tokenizers.Tokenizer:
+    pre = str(metadata.get("tokenizer.ggml.pre", ""))
+    if pre not in SPLITS:
+        raise ConfigError(f"a GGUF file whose text is split as {pre!r} cannot be read; these can: {', '.join(SPLITS)}")
+    merges = [tuple(merge.split(" ", 1)) for merge in metadata.get("tokenizer.ggml.merges") or []]
+    ids = {token: i for i, token in enumerate(tokens)}
+    library = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=[(left, right) for left, right in merges]))
+    split = SPLITS[pre]
+    if split is None or split == "digits":
+        digits = [pre_tokenizers.Digits(individual_digits=True)] if split else []
+        library.pre_tokenizer = pre_tokenizers.Sequence([*digits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    else:
+        library.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(Regex(split), behavior="isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+        )
+    library.decoder = decoders.ByteLevel()
+    return library

@@ -1,0 +1,103 @@
+"""Published vocabularies as plain lists: WordPiece's vocab.txt, and the pair of vocabulary and merges of GPT."""
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from headwise.errors import CheckpointError
+from headwise.text.published.assemble import add_specials, assemble
+from headwise.text.published.facts import Facts
+from headwise.text.published.hf_tokenizer import Library
+
+_END = "</w>"
+_BERT = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+_ROBERTA = {"bos": "<s>", "eos": "</s>", "cls": "<s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>", "mask": "<mask>"}
+_GPT2 = {"bos": "<|endoftext|>", "eos": "<|endoftext|>", "unk": "<|endoftext|>"}
+
+
+WORDPIECE = frozenset(
+    f"{name}Tokenizer"
+    for name in ("Bert", "DistilBert", "Electra", "MobileBert", "ConvBert", "SqueezeBert", "LayoutLM", "Lxmert")
+)
+"""Classes of the library that cut text as BERT's does. Others share the file's name, and cut another way."""
+
+
+def is_wordpiece(facts: Facts) -> bool:
+    """Whether vocab.txt is BERT's: by the class that is named, or else by pieces that go on with a word."""
+    if not facts.has("vocab.txt"):
+        return False
+    if facts.class_name:
+        return facts.class_name in WORDPIECE
+    return b"\n##" in facts.read("vocab.txt")
+
+
+def vocabulary_lines(facts: Facts) -> Library:
+    """WordPiece: one piece a line, its id the number of the line."""
+    try:
+        lines = facts.read("vocab.txt").decode().split("\n")
+    except UnicodeDecodeError:
+        raise CheckpointError(f"{facts.folder / 'vocab.txt'} is damaged: it is no UTF-8 text") from None
+    lines = lines[:-1] if not lines[-1] else lines
+    ids = {line.rstrip("\r"): i for i, line in enumerate(lines)}
+    names = facts.names(_BERT)
+    settings = facts.settings
+    library = tokenizers.Tokenizer(models.WordPiece(vocab=ids, unk_token=names["unk"]))
+    library.normalizer = normalizers.BertNormalizer(
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+        strip_accents=settings.get("strip_accents"),
+        lowercase=settings.get("do_lower_case", True),
+    )
+    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    library.decoder = decoders.WordPiece(prefix="##")
+    add_specials(library, list(names.values()))
+    first, last = names["cls"], names["sep"]
+    library.post_processor = processors.TemplateProcessing(
+        single=f"{first}:0 $A:0 {last}:0",
+        pair=f"{first}:0 $A:0 {last}:0 $B:1 {last}:1",
+        special_tokens=[(name, library.token_to_id(name)) for name in (first, last)],
+    )
+    return assemble(library, facts, _BERT)
+
+
+def merges_and_vocabulary(facts: Facts, vocabulary: str, merges: str) -> Library:
+    """GPT-2's byte-level BPE, with RoBERTa's and BART's specials if the vocabulary has them, or the first GPT's."""
+    ids = facts.read_json(vocabulary)
+    lines = facts.read(merges).decode().split("\n")
+    pairs = [(left, right) for left, space, right in (line.partition(" ") for line in lines[_header(lines) :]) if space]
+    if any(piece.endswith(_END) for piece in ids):
+        return _first_gpt(facts, ids, pairs)
+    prefix = bool(facts.settings.get("add_prefix_space", False))
+    try:
+        library = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=pairs))
+    except Exception as error:  # the library raises plain Exception
+        raise CheckpointError(f"{facts.folder}: {vocabulary} and {merges} do not fit: {error}") from None
+    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
+    library.decoder = decoders.ByteLevel()
+    if not {"<s>", "</s>"} <= ids.keys():
+        return assemble(library, facts, _GPT2)
+    names = facts.names(_ROBERTA)
+    add_specials(library, list(names.values()))
+    sep, cls = names["sep"], names["cls"]
+    library.post_processor = processors.TemplateProcessing(
+        single=f"{cls} $A {sep}",
+        pair=f"{cls} $A {sep} {sep} $B:0 {sep}",
+        special_tokens=[(name, library.token_to_id(name)) for name in (cls, sep)],
+    )
+    return assemble(library, facts, _ROBERTA)
+
+
+def _first_gpt(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
+    """GPT (2018): lower case, words as BERT finds them, BPE with an end mark.
+
+    This is what the reference library does. OpenAI's own code found words with spaCy and mended text with ftfy,
+    so it cuts some words otherwise ("don't" as do + n't).
+    """
+    unk = facts.names({"unk": "<unk>"})["unk"]
+    library = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=pairs, end_of_word_suffix=_END, unk_token=unk))
+    library.normalizer = normalizers.BertNormalizer(lowercase=True)
+    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    library.decoder = decoders.BPEDecoder(suffix=_END)
+    return assemble(library, facts, {"unk": unk, "eos": unk})
+
+
+def _header(lines: list[str]) -> int:
+    return 1 if lines and lines[0].startswith("#version") else 0

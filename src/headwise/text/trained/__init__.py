@@ -1,0 +1,1 @@
+"""Tokenizers that are trained here, one file per kind."""

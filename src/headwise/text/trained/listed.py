@@ -1,0 +1,119 @@
+"""The two kinds whose vocabulary is a plain list: whole words and single characters.
+
+Both are easy to read in a picture and need no library. They do not spell what they have not seen: it becomes
+`<unk>` and is lost, so they are for study and for closed sets of words; subwords are for translation.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Self
+
+from headwise.errors import ConfigError
+from headwise.text.specials import UNK, special_names
+from headwise.text.spelling import show, words_of
+from headwise.text.stored import Parts
+from headwise.text.tokenizer import WORD_START, Tokenizer
+from headwise.text.trained.utf8_bytes import chosen
+
+
+class _Listed(Tokenizer):
+    """A tokenizer that looks its tokens up in a list; a subclass says what a token is."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self._ids = {token: i for i, token in enumerate(parts.vocabulary, start=len(self._names))}
+
+    @property
+    def size(self) -> int:
+        return len(self._names) + len(self.parts.vocabulary)
+
+    @classmethod
+    def _list(
+        cls, tokens: Iterable[str], vocabulary: int, languages: tuple[str, ...], always: str, settings: dict[str, bool]
+    ) -> Self:
+        """Those of `always`, then the most frequent tokens; of equally frequent ones the first by code point."""
+        room = vocabulary - len(special_names(languages, settings.get("mask", False))) - len(always)
+        if room < 1:
+            raise ConfigError(f"text.vocabulary = {vocabulary} has room for the special tokens only")
+        counts = Counter(tokens)
+        for token in always:
+            del counts[token]
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return cls(Parts(languages, (*always, *(token for token, _ in ranked[:room])), settings=settings))
+
+    def _token(self, i: int) -> str:
+        return self.parts.vocabulary[i - len(self._names)]
+
+
+class Words(_Listed):
+    """Whatever stands between spaces is a token."""
+
+    kind = "words"
+    _unknown_is_word = True
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Sequence[str],
+        vocabulary: int,
+        languages: tuple[str, ...],
+        *,
+        mask: bool = False,
+        lossless: bool = False,
+    ) -> Self:
+        words = (word for sentence in sentences for word in sentence.split())
+        return cls._list(words, vocabulary, languages, "", chosen(mask=mask))
+
+    @classmethod
+    def default_vocabulary(cls, sentences: int) -> int:
+        """Words cannot be put together from parts, so there is no reason to have fewer in a small corpus."""
+        return 32_000
+
+    def _encode(self, text: str) -> list[int]:
+        return [self._ids.get(word, UNK) for word in text.split()]
+
+    def _decode(self, ids: list[int]) -> str:
+        return " ".join(map(self._token, ids))
+
+    def _piece(self, i: int) -> str:
+        return WORD_START + self._token(i)
+
+
+class Characters(_Listed):
+    """Each code point is a token, the space included."""
+
+    kind = "characters"
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Sequence[str],
+        vocabulary: int,
+        languages: tuple[str, ...],
+        *,
+        mask: bool = False,
+        lossless: bool = False,
+    ) -> Self:
+        # A corpus that is read by lines does not show the line ends that a lossless tokenizer is there to keep.
+        always = "\n" if lossless else ""
+        settings = chosen(mask=mask, lossless=lossless)
+        return cls._list(chain.from_iterable(sentences), vocabulary, languages, always, settings)
+
+    def word_ids(self, ids: Sequence[int]) -> list[int]:
+        if not self.keeps_text:
+            return super().word_ids(ids)
+        first = len(self._names)
+        return words_of([self._token(i).encode() if i >= first else b"?" if i == self.unk else None for i in ids])
+
+    def _encode(self, text: str) -> list[int]:
+        return [self._ids.get(character, UNK) for character in text]
+
+    def _decode(self, ids: list[int]) -> str:
+        return "".join(map(self._token, ids))
+
+    def _piece(self, i: int) -> str:
+        token = self._token(i)
+        if self.keeps_text:
+            return show(token.encode())
+        return {" ": WORD_START, WORD_START: "<U+2581>"}.get(token, token)

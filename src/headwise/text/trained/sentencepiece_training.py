@@ -1,0 +1,144 @@
+"""Trains a SentencePiece model in memory, reproducibly, on whatever a corpus may contain.
+
+SentencePiece ends the whole process on some inputs (a word of 65,536 characters), takes time quadratic in
+the length of a repetition on others (one sentence a thousand times, one letter a hundred thousand times), and
+refuses others again (a vocabulary that a small corpus cannot fill). What reaches it from here is neither.
+"""
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import sentencepiece
+
+from headwise.errors import ConfigError, DataError
+from headwise.text.escape import escape
+from headwise.text.published.sentencepiece_file import SEEDS_SETTING, without_setting
+from headwise.text.specials import EOS, PAD, SOS, SPECIALS, UNK, special_names
+from headwise.text.trained.unigram_seeds import character_counts, seed_pieces
+
+LONGEST = 200
+"""Characters; a longer sentence is trained on in parts. Pieces are far shorter, so nothing is lost."""
+
+RAREST = 1_000_000
+"""A character rarer than one in so many is spelt as bytes: its embedding would hardly be trained."""
+
+THREADS = 8
+"""Fixed, not the machine's, because how the counts are summed up, and so the model, depends on it."""
+
+_BYTES = 256
+_RESERVED = "▅"
+"""SentencePiece leaves out each sentence that contains this character."""
+
+
+def train_model(
+    kind: str, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...], mask: bool = False
+) -> bytes:
+    """The serialised model of kind unigram or bpe, of at most `vocabulary` pieces.
+
+    A sentence that is there many times counts once: boilerplate should not decide what a piece is.
+    """
+    names = special_names(languages, mask)
+    room = vocabulary - len(names) - _BYTES
+    if room < 1:
+        raise ConfigError(
+            f"text.vocabulary = {vocabulary} is too small: {len(names)} special tokens and {_BYTES} bytes come first"
+        )
+    prepared = list(dict.fromkeys(part for sentence in sentences for part in _prepare(sentence)))
+    coverage = _coverage(prepared, room)
+    with _seeds(kind, prepared, coverage) as seeds:
+        model = _train(kind, prepared, vocabulary, names, coverage, seeds)
+    return without_setting(model, SEEDS_SETTING) if seeds else model
+
+
+def _train(
+    kind: str,
+    sentences: Sequence[str],
+    vocabulary: int,
+    names: tuple[str, ...],
+    coverage: float,
+    seeds: Mapping[str, Any],
+) -> bytes:
+    model = io.BytesIO()
+    pad, sos, eos, unk = SPECIALS
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            model_type=kind,
+            vocab_size=vocabulary,
+            hard_vocab_limit=False,
+            character_coverage=coverage,
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            max_sentence_length=8 * LONGEST,
+            train_extremely_large_corpus=sum(map(len, sentences)) > 500_000_000,
+            num_threads=THREADS,
+            minloglevel=2,
+            pad_id=PAD,
+            bos_id=SOS,
+            eos_id=EOS,
+            unk_id=UNK,
+            pad_piece=pad,
+            bos_piece=sos,
+            eos_piece=eos,
+            unk_piece=unk,
+            control_symbols=list(names[len(SPECIALS) :]),
+            **seeds,
+        )
+    except (RuntimeError, OSError) as error:
+        raise _explain(error, vocabulary) from error
+    return model.getvalue()
+
+
+@contextmanager
+def _seeds(kind: str, sentences: Sequence[str], coverage: float) -> Iterator[dict[str, Any]]:
+    """The setting that spares SentencePiece the search for what it starts from; BPE starts from characters."""
+    if kind != "unigram":
+        yield {}
+        return
+    with TemporaryDirectory(prefix="headwise-") as folder:
+        path = Path(folder) / "seeds.tsv"
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(f"{piece}\t{count}\n" for piece, count in seed_pieces(sentences, coverage))
+        yield {"seed_sentencepieces_file": str(path)}
+
+
+def _prepare(sentence: str) -> Iterator[str]:
+    """The sentence as SentencePiece can take it, cut at spaces where it is very long."""
+    text = escape(sentence.replace(_RESERVED, " ").replace("\0", " "))
+    while len(text) > LONGEST:
+        cut = text.rfind(" ", 1, LONGEST)
+        cut = cut if cut > 0 else LONGEST
+        yield text[:cut]
+        text = text[cut:].lstrip()
+    if text and not text.isspace():
+        yield text
+
+
+def _coverage(sentences: Sequence[str], room: int) -> float:
+    """The share of the text whose characters become pieces, the frequent ones first; bytes spell the rest.
+
+    All characters that are not too rare, if they leave half of the room to longer pieces. So an alphabet is
+    covered completely, a stray emoji in it is not, and a script of thousands of characters is cut where the
+    vocabulary ends. SentencePiece accepts no less than 0.98.
+    """
+    ranked = sorted(character_counts(sentences).values(), reverse=True)
+    total = sum(ranked)
+    kept = min(sum(count * RAREST >= total for count in ranked), max(1, room // 2))
+    if kept == len(ranked):
+        return 1.0
+    return max(0.98, (sum(ranked[:kept]) - ranked[kept - 1] / 2) / total)
+
+
+def _explain(error: Exception, vocabulary: int) -> Exception:
+    text = str(error)
+    if "smaller than required_chars" in text:
+        needed = re.search(r"\d+ vs (\d+)", text)
+        least = f": it takes at least {needed[1]}" if needed else ""
+        return ConfigError(f"text.vocabulary = {vocabulary} is too small for the characters of this corpus{least}")
+    return DataError(f"no tokenizer could be trained on this corpus: {text}")

@@ -1,0 +1,55 @@
+"""The kind that learns nothing: text is its UTF-8 bytes, so every script is covered from the first step."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from headwise.text.spelling import words_of
+from headwise.text.stored import Parts
+from headwise.text.tokenizer import WORD_START, Tokenizer
+
+
+class Bytes(Tokenizer):
+    """256 ids after the specials. Bytes that are no UTF-8, which only a model writes, decode to U+FFFD."""
+
+    kind = "bytes"
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Sequence[str],
+        vocabulary: int,
+        languages: tuple[str, ...],
+        *,
+        mask: bool = False,
+        lossless: bool = False,
+    ) -> Self:
+        return cls(Parts(languages, settings=chosen(mask=mask, lossless=lossless)))
+
+    @property
+    def size(self) -> int:
+        return len(self._names) + 256
+
+    def word_ids(self, ids: Sequence[int]) -> list[int]:
+        if not self.keeps_text:
+            return super().word_ids(ids)
+        first = len(self._names)
+        return words_of([bytes([i - first]) if i >= first else b"?" if i == self.unk else None for i in ids])
+
+    def _encode(self, text: str) -> list[int]:
+        first = len(self._names)
+        return [first + byte for byte in text.encode()]
+
+    def _decode(self, ids: list[int]) -> str:
+        first = len(self._names)
+        return bytes(i - first for i in ids).decode(errors="replace")
+
+    def _piece(self, i: int) -> str:
+        byte = i - len(self._names)
+        if byte == 0x20:
+            return WORD_START
+        return chr(byte) if 0x20 < byte < 0x7F else f"<0x{byte:02X}>"
+
+
+def chosen(**settings: bool) -> dict[str, bool]:
+    """The settings that were asked for: the others are left out, so that old tokenizers keep their hash."""
+    return {name: value for name, value in settings.items() if value}

@@ -1,0 +1,108 @@
+"""WordPiece as in BERT: words and punctuation marks are cut into pieces, and a piece within a word begins with ##.
+
+It is learned as BERT's is by the public tools: byte-pair merges that tell the beginning of a word from its
+inside. The library's own trainer numbers its pieces in the order of a hash table, another one in each process;
+so the merges are learned by its plain BPE trainer, which has no such freedom, from words whose first letter is
+written as another character than the same letter elsewhere.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Self
+
+import tokenizers
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from headwise.errors import ConfigError
+from headwise.text.published.hf_tokenizer import DESCRIPTION, OwnLibrary
+from headwise.text.specials import EOS, SOS, UNK, Specials, own_specials
+from headwise.text.stored import Parts
+
+NAMES = {"<pad>": "[PAD]", "<sos>": "[CLS]", "<eos>": "[SEP]", "<unk>": "[UNK]", "<mask>": "[MASK]"}
+CONTINUES = "##"
+LONGEST = 100
+"""Characters of a word; a longer one is unknown."""
+
+_FIRST_INITIAL = 0xF0000
+"""Initial letters are written as private characters from here on while merges are learned."""
+
+
+class WordPiece(OwnLibrary):
+    """Cased, accents kept. Which spaces a text had is not kept: `don't` comes back as it was, `( a )` as `(a)`."""
+
+    kind = "wordpiece"
+    keeps_text = False
+
+    def _read_specials(self, parts: Parts) -> Specials:
+        return own_specials(parts.languages, mask=True, names=NAMES)
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Sequence[str],
+        vocabulary: int,
+        languages: tuple[str, ...],
+        *,
+        mask: bool = True,
+        lossless: bool = False,
+        lower: bool = False,
+    ) -> Self:
+        """`lower` leaves out case and accents, as BERT's uncased models do."""
+        names = list(own_specials(languages, mask=True, names=NAMES).names.values())
+        room = vocabulary - len(names)
+        if room < 1:
+            raise ConfigError(f"text.vocabulary = {vocabulary} has room for the special tokens only")
+        normaliser = normalizers.BertNormalizer(lowercase=lower)
+        pieces = _learn(_words(sentences, normaliser), room)
+        ids = {piece: i for i, piece in enumerate((*names, *pieces))}
+        whole = tokenizers.Tokenizer(
+            models.WordPiece(vocab=ids, unk_token=names[UNK], max_input_chars_per_word=LONGEST)
+        )
+        whole.normalizer = normaliser
+        whole.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        whole.decoder = decoders.WordPiece(prefix=CONTINUES)
+        whole.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names])
+        cls_name, sep_name = names[SOS], names[EOS]
+        whole.post_processor = processors.TemplateProcessing(
+            single=f"{cls_name}:0 $A:0 {sep_name}:0",
+            pair=f"{cls_name}:0 $A:0 {sep_name}:0 $B:1 {sep_name}:1",
+            special_tokens=[(cls_name, SOS), (sep_name, EOS)],
+        )
+        return cls(Parts(languages, files={DESCRIPTION: str(whole.to_str()).encode()}))
+
+
+def _words(sentences: Iterable[str], normaliser: normalizers.Normalizer) -> Iterator[list[str]]:
+    splitter = pre_tokenizers.BertPreTokenizer()
+    for sentence in sentences:
+        text = normaliser.normalize_str(sentence)
+        yield [word for word, _ in splitter.pre_tokenize_str(text) if len(word) <= LONGEST]
+
+
+def _learn(words: Iterable[list[str]], room: int) -> list[str]:
+    """At most `room` pieces: letters first, the frequent ones, then merges in the order that they were learned."""
+    initials: dict[str, str] = {}
+
+    def marked(word: str) -> str:
+        first = initials.setdefault(word[0], chr(_FIRST_INITIAL + len(initials)))
+        return first + word[1:]
+
+    lines = [" ".join(map(marked, sentence)) for sentence in words]
+    # Which of two equally frequent letters is left out, the library decides by a hash table too: so it is told.
+    counts = Counter(chain.from_iterable(lines))
+    counts.pop(" ", None)
+    ranked = sorted(counts, key=lambda letter: (-counts[letter], letter))
+    alphabet = ranked[: max(1, room // 2)]
+    learner = tokenizers.Tokenizer(models.BPE())
+    learner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    trainer = trainers.BpeTrainer(
+        vocab_size=room, initial_alphabet=alphabet, limit_alphabet=len(alphabet), show_progress=False
+    )
+    learner.train_from_iterator(lines, trainer)
+    learnt = json.loads(learner.to_str())["model"]["vocab"]
+    letters = {private: letter for letter, private in initials.items()}
+    return [
+        letters[piece[0]] + piece[1:] if piece[0] in letters else CONTINUES + piece
+        for piece in sorted(learnt, key=learnt.__getitem__)[:room]
+    ]

@@ -1,0 +1,1 @@
+"""Checkpoints: written whole, checked when read, averaged."""

@@ -1,0 +1,66 @@
+"""A model folder whose weights are the mean of several, with a card that says of which."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from headwise.errors import CheckpointError
+from headwise.files.atomic import write_text
+from headwise.models.folder.load import (
+    CARD,
+    CHECKPOINTS,
+    WEIGHTS,
+    LoadedModel,
+    load,
+    load_description,
+    load_weights,
+    save_model,
+)
+from headwise.models.folder.weights import parameter_count, set_weights
+from headwise.train.report.card import how_to_use
+from headwise.train.step.averages import DIFFERENT, mean_weights
+
+
+def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
+    """A model folder with the mean weights of several checkpoints or models of one run."""
+    if (out / WEIGHTS).exists():
+        raise CheckpointError(f"{out} holds a model already: choose another --out")
+    loaded = load(paths[0])
+    for path in paths[1:]:
+        described = load_description(path)
+        if described.config != loaded.config or described.tokenizer != loaded.tokenizer:
+            raise CheckpointError(f"{path}: {DIFFERENT}")
+    set_weights(loaded.model, mean_weights([load_weights(path) for path in paths]), str(out))
+    save_model(out, loaded)
+    write_text(out / CARD, averaged_card(loaded, paths))
+
+
+def averaged_card(loaded: LoadedModel, paths: Sequence[Path]) -> str:
+    """The card of a mean of models, with what their runs say of the data."""
+    runs = dict.fromkeys(path.parent.parent if path.parent.name == CHECKPOINTS else path for path in paths)
+    lines = [
+        f"# Mean of {len(paths)} checkpoints",
+        "",
+        f"A model of the family {loaded.config.family} with {parameter_count(loaded.model) / 1e6:.1f} million "
+        "parameters, trained with Headwise. Its weights are the mean of those in:",
+        "",
+        *(f"- {path}" for path in paths),
+        "",
+        "```",
+        how_to_use(loaded.task.kind, ".", loaded.task.how_to_ask),
+        "```",
+        "",
+        "## Scores",
+        "",
+        "None were measured of the mean.",
+        "",
+        "## Data",
+        "",
+    ]
+    for run in runs:
+        try:
+            card = (run / CARD).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            card = ""
+        data = card.partition("\n## Data\n")[2].partition("\n## ")[0].strip()
+        lines += [f"From the card of {run}:", "", data, ""] if data else [f"{run} has no card that tells of it.", ""]
+    return "\n".join(lines)

@@ -1,0 +1,119 @@
+"""Tensors that may be spread over processes, each of which has some rows: what is there, and how it is filled.
+
+PyTorch calls them DTensors. A plain tensor is one whose rows are all here.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headwise.errors import CheckpointError
+from headwise.models.folder.shards import read_parts
+from headwise.models.folder.weights import weights_of
+
+
+def is_spread(tensor: Any) -> bool:
+    return hasattr(tensor, "to_local")
+
+
+def in_parts(model: nn.Module) -> bool:
+    """Whether other processes have parts of this model's weights."""
+    return any(map(is_spread, model.parameters()))
+
+
+def local(tensor: Any) -> Tensor:
+    """The rows that are here, in the same memory."""
+    rows: Tensor = tensor.to_local() if is_spread(tensor) else tensor
+    return rows
+
+
+def first_row(tensor: Any) -> int:
+    """The number of the first row that is here: rows are dealt out evenly, the last processes may have fewer."""
+    if not is_spread(tensor):
+        return 0
+    mesh = tensor.device_mesh
+    each = -(-tensor.size(0) // mesh.size())
+    first: int = min(each * mesh.get_local_rank(), tensor.size(0))
+    return first
+
+
+def own_parts(tensors: Mapping[str, Tensor], first: bool) -> dict[str, Tensor]:
+    """What this process saves: its rows by name and number; what all have alike is the first one's to save."""
+    parts = {
+        f"{name}@{first_row(tensor)}": local(tensor)
+        for name, tensor in tensors.items()
+        if is_spread(tensor) and len(local(tensor))
+    }
+    return parts | {name: tensor for name, tensor in tensors.items() if first and not is_spread(tensor)}
+
+
+@torch.no_grad()
+def fill(targets: Mapping[str, Tensor], folder: Path, file: str) -> None:
+    """Copy what was saved, whole or in parts, into these tensors, which may be in other parts."""
+    missing = {name: local(target).numel() for name, target in targets.items()}
+    unexpected = set()
+    for name, first, saved in read_parts(folder, file):
+        if name not in targets:
+            unexpected.add(name)
+            continue
+        missing[name] -= _copy(targets[name], first, saved, f"{folder}: {name}")
+    left = sorted(name for name, count in missing.items() if count)
+    if left or unexpected:
+        problems = [f"missing: {', '.join(left[:5])}"] if left else []
+        problems += [f"unexpected: {', '.join(sorted(unexpected)[:5])}"] if unexpected else []
+        raise CheckpointError(f"{folder}: its weights are not this model's ({'; '.join(problems)})")
+
+
+def _copy(target: Tensor, first: int | None, saved: Tensor, where: str) -> int:
+    """Copy those saved rows that are here; returns the number of values."""
+    fits = saved.shape == target.shape if first is None else saved.dim() > 0 and saved.shape[1:] == target.shape[1:]
+    if not fits or (first is not None and first + len(saved) > len(target)):
+        raise CheckpointError(f"{where} has the shape {tuple(saved.shape)} instead of {tuple(target.shape)}")
+    own = local(target)
+    if not saved.dim():
+        own.copy_(saved)
+        return 1
+    shift = (first or 0) - first_row(target)  # the row here at which the saved ones begin
+    begin, end = max(shift, 0), min(shift + len(saved), len(own))
+    if begin >= end:
+        return 0
+    own[begin:end].copy_(saved[begin - shift : end - shift])
+    return own[begin:end].numel()
+
+
+def fill_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer, folder: Path, file: str) -> None:
+    """Give an optimiser the state that was saved; what it holds a weight has the weight's shape, or is one number."""
+    parameters = weights_of(model)
+    for key_and_name, first, saved in read_parts(folder, file):
+        key, _, name = key_and_name.partition("/")
+        if name not in parameters:
+            raise CheckpointError(f"{folder}: the optimiser knows {name}, which this model does not have")
+        weight, state = parameters[name], optimiser.state[parameters[name]]
+        if first is None and (not saved.dim() or not is_spread(weight)):
+            # A fused optimiser, which ours is, keeps its step count beside the parameter too.
+            state[key] = saved.to(weight.device)
+            continue
+        if key not in state or local(state[key]).shape != local(weight).shape:
+            state[key] = torch.zeros_like(weight, dtype=saved.dtype, requires_grad=False)
+        _copy(state[key], first, saved, f"{folder}: {key} of {name}")
+
+
+@torch.no_grad()
+def gather_into(model: nn.Module, weights: Mapping[str, Tensor], device: torch.device, first: bool) -> None:
+    """Give the whole model of the first process, moved to the device, these weights; all processes send theirs."""
+    if first:
+        model.to(device)
+    own = weights_of(model)
+    for name, tensor in weights.items():
+        whole = whole_of(tensor)
+        if first:
+            own[name].copy_(whole)
+
+
+def whole_of(tensor: Any) -> Tensor:
+    """All rows; all processes ask for it."""
+    whole: Tensor = tensor.full_tensor() if is_spread(tensor) else tensor
+    return whole

@@ -1,0 +1,1 @@
+"""Training in several processes: the process group, sharing of batches, data parallel wrappers."""

@@ -1,0 +1,1 @@
+"""What a run tells: console, log, curves, model card, cost."""

@@ -1,0 +1,151 @@
+"""The model card: what a model is, what it was trained on, how good it is. `README.md` in its folder."""
+
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from headwise.config import Recipe
+from headwise.data.prepare.result import Prepared, SourceFile
+from headwise.decode.open import COMMANDS
+from headwise.errors import CheckpointError
+from headwise.files.storage import read_json
+from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.weights import parameter_count
+from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.job import Scored
+from headwise.train.step.schedules import peak, warmup_steps
+
+DISTILLATION = "distillation.json"
+"""In the folder of a student: its teacher, and how the two compare."""
+DISTILLED = "## Distilled"
+
+
+def how_to_use(task: str, folder: str, ask: str = "") -> str:
+    """The command that a trained model is for."""
+    given = "--images PICTURE" if task == "images" else '"..."'
+    return f"{COMMANDS[task]} --model {folder}{ask} {given}"
+
+
+@dataclass(frozen=True)
+class Card:
+    """The parts of a card that differ between tasks."""
+
+    title: str
+    summary: str
+    """A sentence or two: what kind of model, what shape."""
+    data: Sequence[str]
+    """Lines before the table of files."""
+    files: Iterable[SourceFile]
+    counted: str
+    """What the table counts of each file, in the plural: pairs, lines, examples."""
+    trained: str
+    """How much was seen, and in what batches."""
+
+
+def model_card(
+    card: Card, recipe: Recipe, progress: Progress, scores: Mapping[str, Scored], source: str, ask: str = ""
+) -> str:
+    """Markdown. `source` says which weights these are (the best checkpoint, a mean of several)."""
+    lines = [
+        f"# {card.title}",
+        "",
+        card.summary,
+        "",
+        *([f"It started from the model in {recipe.init}.", ""] if recipe.init else []),
+        "```",
+        how_to_use(recipe.task, ".", ask),
+        "```",
+        "",
+        "## Scores",
+        "",
+    ]
+    for name, score in scores.items():
+        lines += [f"{name}, {source}:", "", "```", str(score), "```", ""]
+    if not scores:
+        lines += ["None were measured.", ""]
+    lines += [
+        "## Data",
+        "",
+        *card.data,
+        "",
+        f"| file | part | {card.counted} | licence | SHA-256 |",
+        "| --- | --- | ---: | --- | --- |",
+        *(
+            f"| {file.path} | {file.role} | {file.pairs:,} | {file.licence or 'not stated'} | `{file.sha256}` |"
+            for file in card.files
+        ),
+        "",
+        "The licence of the data binds those who pass the model on: see the table, and ask where it says",
+        "'not stated'.",
+        "",
+        "## Training",
+        "",
+        f"{progress.step:,} steps, {card.trained}, {progress.seconds / 60:.1f} minutes; seed {recipe.seed}, "
+        f"{recipe.train.schedule} schedule with a peak learning rate of {peak(recipe.train, recipe.model):.3g} after "
+        f"{warmup_steps(recipe.train):,} steps of warm-up, dropout {recipe.model.dropout}. The weights are {source}. "
+        f"Every setting is in `recipe.json`. PyTorch {torch.__version__}, Python {platform.python_version()}.",
+        "",
+        *(
+            [f"{progress.nonfinite} steps had a non-finite loss or gradient and were skipped.", ""]
+            if progress.nonfinite
+            else []
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def with_distillation(card: str, run: Path, step: int) -> str:
+    """The card of a model at `step`, with what `headwise distill` measured as long as the record of it is there."""
+    card = card.split(f"\n{DISTILLED}\n")[0].rstrip() + "\n"
+    try:
+        record = read_json(run / DISTILLATION)
+        lines = [
+            f"From the translations (beam {record['beam']}) of {record['from']}:",
+            "",
+            "```",
+            record["table"],
+            "```",
+        ]
+        measured = int(record["step"])
+    except (CheckpointError, KeyError, TypeError, ValueError):  # there is none, or it is older than this
+        return card
+    if step != measured:
+        lines += ["", f"The student was compared at step {measured:,} and has been trained on since."]
+    return "\n".join([card, DISTILLED, "", *lines, ""])
+
+
+def batches_of(recipe: Recipe, unit: str = "tokens") -> str:
+    """The size of a step, in words."""
+    times = f" times {recipe.train.accumulate}" if recipe.train.accumulate > 1 else ""
+    return f"batches of {recipe.train.batch_tokens:,} {unit}{times}"
+
+
+def translation_card(
+    recipe: Recipe,
+    prepared: Prepared,
+    loaded: LoadedModel,
+    progress: Progress,
+    scores: Mapping[str, Scored],
+    source: str,
+) -> str:
+    model = loaded.config
+    directions = ", ".join(f"{s or '?'} to {t or '?'}" for s, t in loaded.task.directions)
+    read = sum(report.read for report in prepared.reports)
+    kept = sum(report.kept for report in prepared.reports)
+    held_out = ["", "The validation pairs were held out of the training data."] if not recipe.data.valid else []
+    card = Card(
+        title=f"Translation model, {directions}",
+        summary=f"An encoder-decoder Transformer trained with Headwise: {model.encoder_layers}+{model.decoder_layers} "
+        f"layers, width {model.width}, {model.heads} heads, feed-forward {model.hidden}, "
+        f"{parameter_count(loaded.model) / 1e6:.1f} million parameters, {prepared.tokenizer.size:,} tokens "
+        f"({prepared.tokenizer.kind}).",
+        data=[f"{read:,} training pairs were read, {kept:,} kept after cleaning.", *held_out],
+        files=prepared.files,
+        counted="pairs",
+        trained=f"{progress.tokens:,} target tokens, {batches_of(recipe)}, "
+        f"label smoothing {recipe.train.label_smoothing}",
+    )
+    return model_card(card, recipe, progress, scores, source, loaded.task.how_to_ask)

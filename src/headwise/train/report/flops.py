@@ -1,0 +1,181 @@
+"""How many floating-point operations training takes, counted from the model's own modules.
+
+    FLOPs = 3 x 2 x (multiply-adds of a forward pass)
+
+A multiply-add is two operations, and the backward pass has twice the forward's: gradients of what went in and of the
+weights. This is the 6 N a token of the scaling laws, but for what each token really passes: source tokens go through
+the encoder and the keys and values of the cross-attention, target tokens through the decoder and the output, and the
+two products of attention (queries by keys, weights by values) are counted with the lengths of each sentence, as whole
+squares. Real tokens count, padding does not; neither do element-wise operations (a percent or so), the optimiser,
+validation, or that a frozen weight needs no gradient.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from headwise.models.classifier import Classifier
+from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.models.folder.description import Description
+from headwise.models.masked_lm import MaskedLM
+from headwise.nn.attention import MultiHeadAttention
+from headwise.nn.embedding import OutputProjection
+from headwise.train.job import Job
+
+PASSES = 3
+"""One forward; backward for the inputs, and for the weights."""
+
+Lengths = NDArray[np.float64]
+
+
+def flops_per_unit(job: Job) -> float | None:
+    """Of what a batch of this job counts - a target token, a masked token, an example; None: it is not known."""
+    count = COUNTS.get(job.loaded.task.kind)
+    if count is None:
+        return None
+    return 2 * PASSES * count(blank(job.loaded.description), job)
+
+
+def blank(description: Description) -> nn.Module:
+    """The model with whatever is in memory as weights: shapes are what is asked for."""
+    return description.empty("the model").to_empty(device="cpu").eval()
+
+
+# --- by task: multiply-adds of a forward pass for one unit ------------------------------------------------------------
+
+
+def _translation(model: Any, job: Any) -> float:
+    """The mean over the pairs, as often as an epoch sees them; each is seen twice where two passes are to agree."""
+    tokenizer, tags = job.prepared.tokenizer, job.loaded.task.tags
+    spent = tokens = 0.0
+    cost = sentence_cost(model)
+    for each in job.prepared.train:
+        languages = (each.source_language, each.target_language) if tags else ("", "")
+        before, after = tokenizer.source_frame(*languages)
+        start = tokenizer.target_start(languages[1])
+        source = each.corpus.source.lengths + len(before) + len(after)
+        target = each.corpus.target.lengths + len(start) + 1
+        spent += each.weight * float(cost(source, target).sum())
+        tokens += each.weight * float(target.sum())
+    return spent / tokens * (2 if job.recipe.train.agreement else 1)
+
+
+def _causal(model: Any, job: Any) -> float:
+    block = np.array([job.recipe.language.block])
+    return float(row_cost(model)(block)[0] / block[0])
+
+
+def _masked(model: MaskedLM, job: Any) -> float:
+    """Every token passes the stack, those that are hidden the head."""
+    block, share = np.array([job.recipe.language.block]), job.recipe.language.mask
+    whole, stack = row_cost(model)(block)[0], row_cost(model, model.encode)(block)[0]
+    return float(stack / (block[0] * share) + (whole - stack) / block[0])
+
+
+def _classify(model: Any, job: Any) -> float:
+    widths = np.concatenate([each.widths for each in job.data.train])
+    return float(row_cost(model)(widths).mean())
+
+
+def _images(model: Any, job: Any) -> float:
+    config = job.loaded.config
+    picture = torch.zeros(1, config.channels, config.image_size, config.image_size)
+    return float(multiply_adds(model, lambda: model(picture)))
+
+
+COUNTS: dict[str, Callable[[Any, Any], float]] = {
+    "translation": _translation,
+    "causal_lm": _causal,
+    "masked_lm": _masked,
+    "classify": _classify,
+    "images": _images,
+}
+
+
+# --- by length --------------------------------------------------------------------------------------------------------
+
+
+def sentence_cost(model: EncoderDecoder) -> Callable[[NDArray[Any], NDArray[Any]], Lengths]:
+    """Multiply-adds of a pair with S source and T target tokens.
+
+    A Transformer's are a polynomial 1, S, T, S^2, ST, T^2, so six sentences of a few tokens tell all others.
+    """
+
+    def basis(source: NDArray[Any], target: NDArray[Any]) -> Lengths:
+        s, t = source.astype(np.float64), target.astype(np.float64)
+        return np.stack([np.ones_like(s), s, t, s * s, s * t, t * t], -1)
+
+    sizes = np.array([(1, 1), (2, 1), (1, 2), (3, 1), (2, 2), (1, 3)])
+    found = [multiply_adds(model, partial(model, _ids(s, model.pad), _ids(t, model.pad))) for s, t in sizes]
+    factors = np.linalg.solve(basis(*sizes.T), np.array(found, np.float64))
+    return lambda source, target: cast(Lengths, basis(source, target) @ factors)
+
+
+def row_cost(model: Any, run: Callable[[Tensor], Any] | None = None) -> Callable[[NDArray[Any]], Lengths]:
+    """Multiply-adds of a row of T tokens through a model of one stack, or through the part of it that `run` is."""
+    body: Any = model.body if isinstance(model, Classifier) else model
+    sizes = np.arange(1, 4)
+    found = [multiply_adds(model, partial(run or model, _ids(int(t), body.pad))) for t in sizes]
+    factors = np.linalg.solve(np.vander(sizes.astype(np.float64), 3), np.array(found, np.float64))
+    return lambda lengths: cast(Lengths, np.vander(lengths.astype(np.float64), 3) @ factors)
+
+
+def _ids(length: int, pad: int) -> Tensor:
+    """A row of real tokens."""
+    return torch.full((1, int(length)), 1 if pad == 0 else 0)
+
+
+# --- by module --------------------------------------------------------------------------------------------------------
+
+
+def multiply_adds(model: nn.Module, run: Callable[[], object]) -> int:
+    """Those of all matrix products while `run` runs the model."""
+    total = 0
+
+    def count(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        nonlocal total
+        total += next(rule(module, args, output) for kind, rule in RULES if isinstance(module, kind))
+
+    known = [module for module in model.modules() if any(isinstance(module, kind) for kind, _ in RULES)]
+    hooks = [module.register_forward_hook(count) for module in known]
+    try:
+        with torch.no_grad():
+            run()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return total
+
+
+def _linear(module: Any, args: tuple[Any, ...], output: Tensor) -> int:
+    return output.numel() * int(module.weight.size(1))
+
+
+def _attention(module: MultiHeadAttention, args: tuple[Any, ...], output: Any) -> int:
+    """Queries by keys, weights by values; the projections are modules of their own."""
+    x, memory = args[0], args[1]
+    return int(2 * x.size(0) * module.heads * module.head_width * x.size(1) * memory.key.size(2))
+
+
+def _lstm(module: nn.LSTM, args: tuple[Any, ...], output: Any) -> int:
+    x = args[0].data if isinstance(args[0], nn.utils.rnn.PackedSequence) else args[0].flatten(0, 1)
+    return len(x) * sum(weight.numel() for name, weight in module.named_parameters() if name.startswith("weight"))
+
+
+def _convolution(module: nn.Conv2d, args: tuple[Any, ...], output: Tensor) -> int:
+    return output.numel() * module.weight[0].numel()
+
+
+RULES: list[tuple[type[nn.Module], Callable[[Any, tuple[Any, ...], Any], int]]] = [
+    (nn.Linear, _linear),
+    (OutputProjection, _linear),
+    (MultiHeadAttention, _attention),
+    (nn.LSTM, _lstm),
+    (nn.Conv2d, _convolution),
+]
+"""Everything here that multiplies matrices."""

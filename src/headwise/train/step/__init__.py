@@ -1,0 +1,1 @@
+"""One training step: loss, forward and backward pass, optimiser, schedule, averages."""

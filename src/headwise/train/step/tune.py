@@ -1,0 +1,119 @@
+"""How the weights of a trained model are changed: which of them learn, how fast, and whether by low-rank matrices."""
+
+import difflib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from torch import nn
+
+from headwise.config import Recipe, TuneConfig
+from headwise.errors import ConfigError
+from headwise.models.folder.weights import weights_of
+from headwise.nn.lora import add_lora
+
+ADAPTED = ("self_attention", "cross_attention", "feed_forward")
+"""Parts of a layer whose matrices low-rank adaptation changes."""
+
+BODY = "body."
+"""Where a classifier keeps the model it stands on; names in a recipe may leave it out."""
+
+CLASSIFIER = "output."
+"""The layer on top of the body."""
+
+BELOW = re.compile(r"(^|[._])(embedding|positions|segments|tasks)")
+"""In the names of what lies under the first layer."""
+
+LAYER = re.compile(r"^(.*?)\blayers\.(\d+)\.")
+
+
+def check_tuning(recipe: Recipe) -> None:
+    """Refuse settings that cannot be, before anything is read."""
+    config = recipe.tune
+    if not recipe.init and config != TuneConfig():
+        raise ConfigError("the tune table changes a trained model: name its folder in init")
+    if not 0 < config.layer_decay <= 1:
+        raise ConfigError("tune.layer_decay must be above 0 and at most 1")
+    if config.lora_rank < 0 or config.lora_alpha <= 0 or not 0 <= config.lora_dropout < 1:
+        raise ConfigError("tune.lora_rank must not be negative, lora_alpha be above 0 and lora_dropout below 1")
+
+
+def tune(model: nn.Module, recipe: Recipe) -> None:
+    """Set up the model for its training, in place: adapters added, and what does not learn told so.
+
+    Beside low-rank changes a classifier's output learns whole: it is new, or at least its classes are others.
+    """
+    config = recipe.tune
+    if config.lora_rank:
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(name.startswith(CLASSIFIER))
+        if not add_lora(model, config.lora_rank, config.lora_alpha, config.lora_dropout, ADAPTED):
+            raise ConfigError("tune.lora_rank: this model has no attention or feed-forward to adapt")
+    freeze(model, config.freeze)
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ConfigError(f"tune.freeze leaves nothing to learn: {', '.join(config.freeze)}")
+
+
+def freeze(model: nn.Module, beginnings: Iterable[str]) -> None:
+    """Keep every weight whose name begins so, in whole parts: `encoder.layers.1` is not `encoder.layers.10`."""
+    own = weights_of(model)
+    for beginning in beginnings:
+        matching = [parameter for name, parameter in own.items() if begins(name, beginning)]
+        if not matching:
+            known = _beginnings(own)
+            near = difflib.get_close_matches(beginning, known, n=5, cutoff=0.5) or known[:12]
+            raise ConfigError(f"tune.freeze: no weight's name begins with {beginning!r}; there are: {', '.join(near)}")
+        for parameter in matching:
+            parameter.requires_grad_(False)
+
+
+def begins(name: str, beginning: str) -> bool:
+    names = (name, name.removeprefix(BODY))
+    start = beginning.removesuffix(".")
+    return bool(start) and any(each == start or each.startswith(f"{start}.") for each in names)
+
+
+def parameter_groups(model: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
+    """What an optimiser is made of: the weights that learn, with their weight decay and their share of the rate.
+
+    Decay is on matrices alone. `scale` is what the loop multiplies the learning rate by.
+    """
+    decay = recipe.train.weight_decay
+    scales = layer_scales(weights_of(model), recipe.tune.layer_decay)
+    groups: dict[tuple[float, bool], dict[str, Any]] = {}
+    learning = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
+    for matrices in (True, False):
+        for name, parameter in learning:
+            if (parameter.dim() > 1) == matrices:
+                group = {"params": [], "weight_decay": decay if matrices else 0.0, "scale": scales[name]}
+                groups.setdefault((scales[name], matrices), group)["params"].append(parameter)
+    return list(groups.values())
+
+
+def layer_scales(names: Iterable[str], decay: float) -> dict[str, float]:
+    """The share of the learning rate by weight name: 1 above the layers, then `decay` for the highest layer, its
+    square for the next one, down to the embeddings below the first. Each stack counts its own layers."""
+    names = list(names)
+    stacks: dict[str, int] = {}
+    for name in names:
+        if match := LAYER.match(name):
+            stacks[match[1]] = max(stacks.get(match[1], 0), int(match[2]) + 1)
+    highest = max(stacks.values(), default=0)
+
+    def below_top(name: str) -> int:
+        if match := LAYER.match(name):
+            return stacks[match[1]] - int(match[2])
+        return highest + 1 if BELOW.search(name) else 0
+
+    return {name: decay ** below_top(name) for name in names}
+
+
+def _beginnings(names: Iterable[str]) -> list[str]:
+    """What one can freeze, widest parts first."""
+    known: dict[str, None] = {}
+    for depth in (1, 2, 3):
+        for name in names:
+            parts = name.removeprefix(BODY).split(".")
+            if len(parts) > depth or depth == 1:
+                known[".".join(parts[:depth])] = None
+    return list(known)

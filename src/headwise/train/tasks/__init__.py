@@ -1,0 +1,1 @@
+"""Training tasks, one file per task: what a run reads, learns and reports."""

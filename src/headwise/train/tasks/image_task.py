@@ -1,0 +1,268 @@
+"""Training a model that tells what is in images. `train.batch_tokens` counts images here."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import nn
+
+from headwise.config import CorpusConfig, Recipe
+from headwise.data.batch.image_batches import ImageBatch, ImageStream, Normalisation, Store, ordered_images, together
+from headwise.data.batch.rand_augment import FULL_MAGNITUDE
+from headwise.data.prepare.fingerprint import hash_files
+from headwise.data.prepare.result import SourceFile
+from headwise.data.read.images import ImageSet, channel_statistics, content_key, held_out, joined, read_images
+from headwise.errors import ConfigError
+from headwise.metrics import shown
+from headwise.models.classifier import Classifier
+from headwise.models.folder.load import LoadedModel, Task
+from headwise.models.folder.weights import parameter_count
+from headwise.models.vision import VisionTransformer
+from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.job import Say, Scored
+from headwise.train.loop import Objective, Validate
+from headwise.train.start import new_model, presets_of, starting_point
+from headwise.train.step.loss import TokenLoss
+from headwise.train.tasks.image_card import image_card
+
+
+def check(recipe: Recipe, model: nn.Module) -> None:
+    """Refuse what would only fail later."""
+    body = model.body if isinstance(model, Classifier) else model
+    if not isinstance(body, VisionTransformer):
+        raise ConfigError(
+            f"a model of the family {recipe.model.family} sees no images: choose vision, such as the presets "
+            f"{presets_of('vision')}"
+        )
+    if recipe.text.sampling:
+        raise ConfigError("text.sampling is for translation: images have no text")
+    for role in ("train", "valid", "test"):
+        for number, corpus in enumerate(getattr(recipe.data, role)):
+            if not corpus.images:
+                raise ConfigError(f"data.{role}[{number}] needs `images`: the task is images")
+            for path in corpus.images:
+                if not (Path(recipe.data.folder) / path).exists():
+                    raise ConfigError(f"data.{role}[{number}]: {Path(recipe.data.folder) / path}: no such file")
+    if not recipe.data.train:
+        raise ConfigError("no training images: the recipe has no data.train")
+    changes = recipe.images
+    for key in ("crop", "random_augment", "mixup", "cutmix"):
+        if getattr(changes, key) < 0:
+            raise ConfigError(f"images.{key} must not be negative")
+    if not 0 <= changes.magnitude <= FULL_MAGNITUDE:
+        raise ConfigError(f"images.magnitude must lie between 0 and {FULL_MAGNITUDE}")
+    if not 0 <= changes.erase <= 1:
+        raise ConfigError("images.erase is a probability: between 0 and 1")
+
+
+@dataclass(frozen=True)
+class ImageScores:
+    """The figures of one set."""
+
+    images: int
+    accuracy: float
+    """Share of the images whose class was the likeliest."""
+    loss: float
+    """Mean negative log-likelihood of the right class."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        return f"{shown('accuracy', self.accuracy)}\nloss {self.loss:.4f}\nimages {self.images:,}"
+
+
+@dataclass(frozen=True)
+class ImageJob:
+    recipe: Recipe
+    loaded: LoadedModel
+    stream: ImageStream
+    objective: Objective
+    validate: Validate | None
+    scored: Mapping[str, tuple[Store, NDArray[np.int64]]]
+    """What the finished model is measured on, by name."""
+    data_key: str
+    sizes: Mapping[str, int]
+    """How many images there are for training and for validation."""
+    files: Sequence[SourceFile]
+    metrics: tuple[str, ...] = ("loss", "accuracy")
+    unit: str = "images"
+
+    def describe(self) -> str:
+        near = self.stream.store.near
+        return (
+            f"{parameter_count(self.loaded.model) / 1e6:.1f} million parameters, {self.sizes['training']:,} training "
+            f"images of {len(self.loaded.task.labels)} classes, {self.sizes['validation']:,} for validation, "
+            f"{'kept in the memory of the device' if near else 'read from the main memory'}"
+        )
+
+    def finish(self, say: Say) -> dict[str, ImageScores]:
+        scores = {}
+        for name, (store, members) in self.scored.items():
+            scores[name] = measure(self.loaded.model, store, members, self.recipe.train.batch_tokens)
+            say(f"{name}:\n{scores[name]}")
+        return scores
+
+    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+        return image_card(self.recipe, self.loaded, self.sizes, self.files, progress, scores, source)
+
+
+def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> ImageJob:
+    """Read the images, split off what validates, and build the model that has an output for each class."""
+    cache = Path(recipe.data.cache) if recipe.data.cache else run / "data"
+    sources = read_sources(recipe, cache, say)
+    train, valid, tests = ([each for each in sources if each.role == role] for role in ("train", "valid", "test"))
+    whole = joined([each.images for each in train])
+    recipe, classes = with_classes(recipe, whole.classes)
+
+    start = starting_point(recipe, device)
+    if start is not None and start.task.image_mean:
+        mean, deviation = start.task.image_mean, start.task.image_std
+    else:
+        mean, deviation = channel_statistics(whole.images)
+        if len(mean) == 1:  # grey images serve a model of colours
+            mean, deviation = mean * recipe.model.channels, deviation * recipe.model.channels
+    model = start.model if start else new_model(recipe, 0, 0).to(device)
+    task = dataclasses.replace(
+        start.task if start else Task(), kind="images", labels=classes, image_mean=mean, image_std=deviation
+    )
+    normalisation = Normalisation(mean, deviation, recipe.model.channels, recipe.model.image_size)
+
+    def stored(images: ImageSet) -> tuple[Store, NDArray[np.int64]]:
+        return Store(images, normalisation, device), np.arange(len(images))
+
+    store = Store(whole, normalisation, device)
+    training, held = split([len(each.images) for each in train], 0 if valid else recipe.data.held_out, recipe.seed)
+    validating = stored(joined([each.images for each in valid])) if valid else (store, held)
+    measured = {name: stored(each.images) for name, each in zip(test_names(tests), tests, strict=True)}
+    if not measured and len(validating[1]):
+        measured = {"validation set": validating}
+    batch = recipe.train.batch_tokens
+    return ImageJob(
+        recipe,
+        LoadedModel(model, None, recipe.model, task),
+        ImageStream(
+            store,
+            training,
+            [each.corpus.weight for each in train],
+            batch,
+            recipe.model.classes,
+            recipe.images,
+            recipe.seed,
+            together(store, batch),
+        ),
+        soft_cross_entropy(recipe.train.label_smoothing),
+        validator(*validating, batch) if len(validating[1]) else None,
+        measured,
+        content_key(whole),
+        {"training": sum(map(len, training)), "validation": len(validating[1])},
+        source_files(sources, cache, say),
+    )
+
+
+@dataclass(frozen=True)
+class Source:
+    """The images of one path in a recipe."""
+
+    path: Path
+    corpus: CorpusConfig
+    role: str
+    images: ImageSet
+
+
+def read_sources(recipe: Recipe, cache: Path, say: Say) -> list[Source]:
+    """All that the recipe names; the classes are those of the first training images."""
+    sources: list[Source] = []
+    for role in ("train", "valid", "test"):
+        for corpus in getattr(recipe.data, role):
+            for name in corpus.images:
+                path = Path(recipe.data.folder) / name
+                classes = sources[0].images.classes if sources else ()
+                size, channels = recipe.model.image_size, recipe.model.channels
+                images = read_images([path], size=size, channels=channels, cache=cache, say=say, classes=classes)
+                if images.channels not in (1, channels):
+                    raise ConfigError(
+                        f"{path} has {images.channels} channels, the model {channels}: set model.channels"
+                    )
+                if recipe.images.crop >= min(images.size):
+                    raise ConfigError(f"images.crop must be below {min(images.size)}, the size of the images in {path}")
+                sources.append(Source(path, corpus, role, images))
+    return sources
+
+
+def source_files(sources: Sequence[Source], cache: Path, say: Say) -> list[SourceFile]:
+    """For the card; a folder of pictures has no one digest."""
+    cache.mkdir(parents=True, exist_ok=True)
+    digests = hash_files([each.path for each in sources if each.path.is_file()], cache, say)
+    return [
+        SourceFile(str(each.path), digests.get(each.path, "a folder"), len(each.images), each.corpus.licence, each.role)
+        for each in sources
+    ]
+
+
+def with_classes(recipe: Recipe, classes: tuple[str, ...]) -> tuple[Recipe, tuple[str, ...]]:
+    """The recipe with as many outputs as there are classes, unless it asks for more; and a name for each.
+
+    A model to start from may have had any number of classes: its recipe does not ask.
+    """
+    wanted = (0 if recipe.init else recipe.model.classes) or len(classes)
+    if wanted < len(classes):
+        raise ConfigError(f"model.classes = {wanted}, but the training images are of {len(classes)} classes")
+    names = classes + tuple(map(str, range(len(classes), wanted)))
+    return dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, classes=wanted)), names
+
+
+def split(sizes: Sequence[int], count: int, seed: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+    """The images of each source to train on, and those held out of all of them, numbered through."""
+    training, validation, begin = [], [], 0
+    for size in sizes:
+        kept, taken = held_out(size, round(count * size / sum(sizes)), seed)
+        training.append(kept + begin)
+        validation.append(taken + begin)
+        begin += size
+    return training, np.concatenate(validation)
+
+
+def test_names(tests: Sequence[Source]) -> list[str]:
+    names = [each.path.name for each in tests] if len(tests) > 1 else ["test set"] * len(tests)
+    return [name if names.count(name) == 1 else f"{name} {i + 1}" for i, name in enumerate(names)]
+
+
+def soft_cross_entropy(smoothing: float) -> Objective:
+    """The objective: an image may be of several classes by shares, of which `smoothing` is spread over all."""
+
+    def objective(model: nn.Module, batch: ImageBatch) -> TokenLoss:
+        logits = model(batch.images).float()
+        loss = F.cross_entropy(logits, batch.targets, label_smoothing=smoothing, reduction="sum")
+        return TokenLoss(loss, F.cross_entropy(logits.detach(), batch.targets, reduction="sum"))
+
+    return objective
+
+
+def validator(store: Store, members: NDArray[np.int64], batch: int) -> Validate:
+    """Loss and accuracy over the whole validation set."""
+
+    def validate(model: nn.Module) -> dict[str, float]:
+        scores = measure(model, store, members, batch)
+        return {"loss": scores.loss, "accuracy": scores.accuracy}
+
+    return validate
+
+
+@torch.no_grad()
+def measure(model: nn.Module, store: Store, members: NDArray[np.int64], batch: int) -> ImageScores:
+    """Of a model in its mode for evaluation, on each of these images once."""
+    nll = torch.zeros((), device=store.device)
+    right = torch.zeros((), device=store.device, dtype=torch.long)
+    with torch.compiler.set_stance("force_eager"):  # compiling it for this would take longer than it saves
+        for images, labels, count in ordered_images(store, members, batch):
+            logits = model(images)[:count].float()
+            nll += F.cross_entropy(logits, labels[:count], reduction="sum")
+            right += (logits.argmax(-1) == labels[:count]).sum()
+    return ImageScores(len(members), right.item() / len(members), nll.item() / len(members))

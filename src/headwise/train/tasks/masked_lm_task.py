@@ -1,0 +1,158 @@
+"""Training a masked language model: hidden tokens from those on both sides; and BERT's next-sentence task."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from headwise.config import Recipe
+from headwise.data.batch.masked import MaskedBatch, MaskedStream
+from headwise.data.prepare.plain_text import PreparedText, Text
+from headwise.errors import ConfigError, DataError
+from headwise.models.folder.load import LoadedModel, Task
+from headwise.text.tokenizer import Tokenizer
+from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.job import Say, Scored
+from headwise.train.loop import Objective, Validate
+from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
+from headwise.train.step.loss import TokenLoss, prediction_loss
+from headwise.train.tasks.language_tasks import (
+    LanguageScores,
+    check_language,
+    describe,
+    final_texts,
+    language_card,
+    open_text,
+)
+
+
+def check(recipe: Recipe, model: nn.Module) -> None:
+    if getattr(model, "head", None) is None or not hasattr(model, "encode"):
+        raise ConfigError(
+            f"the family {recipe.model.family} cannot fill in blanks: choose a masked_lm with a language_head, such as "
+            f"the presets {presets_of('masked_lm')}"
+        )
+    if recipe.language.next_sentence and getattr(model, "next_sentence", None) is None:
+        raise ConfigError("language.next_sentence needs model.next_sentence = true")
+    check_language(recipe)
+
+
+def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "MaskedJob":
+    start = starting_point(recipe, device)
+    prepared = open_text(recipe, run, say, given_tokenizer(start, recipe), mask=True)
+    tokenizer, block = prepared.tokenizer, recipe.language.block
+    loaded = first_model(start, recipe, tokenizer, Task(kind="masked_lm", max_tokens=block), device)
+    return MaskedJob(
+        recipe,
+        prepared,
+        loaded,
+        masked_stream(prepared.train, tokenizer, recipe),
+        fill_in(recipe.train.label_smoothing),
+        validator(prepared.valid, tokenizer, recipe) if len(prepared.valid) >= block else None,
+    )
+
+
+def masked_stream(text: Text, tokenizer: Tokenizer, recipe: Recipe) -> MaskedStream:
+    return MaskedStream(text, tokenizer, recipe.language, recipe.train.batch_tokens, recipe.seed)
+
+
+@dataclass(frozen=True)
+class MaskedJob:
+    recipe: Recipe
+    prepared: PreparedText
+    loaded: LoadedModel
+    stream: MaskedStream
+    objective: Objective
+    validate: Validate | None
+    metrics: tuple[str, ...] = ("loss", "accuracy")
+    unit: str = "tokens"
+
+    @property
+    def data_key(self) -> str:
+        return self.prepared.folder.name
+
+    def describe(self) -> str:
+        return describe(self.loaded, self.prepared)
+
+    def finish(self, say: Say) -> dict[str, LanguageScores]:
+        scores = {}
+        for name, text in final_texts(self.prepared).items():
+            if len(text) >= self.recipe.language.block:
+                stream = masked_stream(text, self.prepared.tokenizer, self.recipe)
+                with torch.no_grad():
+                    figures = measure(self.loaded.model, stream, 0)
+                scores[name] = LanguageScores(figures.tokens, figures.loss, accuracy=figures.accuracy)
+                say(f"{name}:\n{scores[name]}")
+            else:
+                say(f"{name}: not measured: it has fewer than language.block tokens")
+        return scores
+
+    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+        layers = self.loaded.config.encoder_layers
+        return language_card("masked", layers, self.recipe, self.prepared, self.loaded, progress, scores, source)
+
+
+def fill_in(smoothing: float) -> Callable[[nn.Module, MaskedBatch], TokenLoss]:
+    """The objective: logits are made for the hidden tokens alone. The next-sentence loss, a mean over rows, is
+    added to the mean over tokens."""
+
+    def objective(model: Any, batch: MaskedBatch) -> TokenLoss:
+        memory = model.encode(batch.tokens, batch.segments).memory
+        loss, nll = prediction_loss(
+            hidden_states(model, memory, batch), model.head.projection, batch.targets, smoothing
+        )
+        if batch.follows is not None:
+            logits = model.next_sentence(model.pool(memory)).float()
+            loss = loss + F.cross_entropy(logits, batch.follows) * batch.count
+        return TokenLoss(loss, nll)
+
+    return objective
+
+
+def hidden_states(model: Any, memory: Tensor, batch: MaskedBatch) -> Tensor:
+    """[N, E] before the output projection, of the tokens to predict."""
+    states: Tensor = model.head.transform(memory.flatten(0, 1)[batch.places])
+    return states
+
+
+@dataclass(frozen=True)
+class Figures:
+    tokens: int
+    loss: float
+    accuracy: float
+    next_sentence: float | None
+
+
+def measure(model: Any, stream: MaskedStream, limit: int) -> Figures:
+    """Over the first `limit` rows of the stream's text (0: all), with fixed masks."""
+    device = next(model.parameters()).device
+    sums = torch.zeros(3, device=device, dtype=torch.float64)
+    tokens = rows = 0
+    for batch in (each.to(device) for each in stream.in_order(limit)):
+        memory = model.encode(batch.tokens, batch.segments).memory
+        states, projection = hidden_states(model, memory, batch), model.head.projection
+        sums[0] += prediction_loss(states, projection, batch.targets).nll
+        sums[1] += (projection(states).argmax(-1) == batch.targets).sum()
+        if batch.follows is not None:
+            sums[2] += (model.next_sentence(model.pool(memory)).argmax(-1) == batch.follows).sum()
+        tokens += batch.count
+        rows += len(batch.tokens)
+    if not tokens:
+        raise DataError("the validation text has no row of language.block tokens")
+    nll, right, followed = sums.tolist()
+    return Figures(tokens, nll / tokens, right / tokens, followed / rows if stream.pairs else None)
+
+
+def validator(valid: Text, tokenizer: Tokenizer, recipe: Recipe) -> Validate:
+    stream = masked_stream(valid, tokenizer, recipe)
+
+    def validate(model: nn.Module) -> dict[str, float]:
+        figures = measure(model, stream, recipe.train.validate_pairs)
+        metrics = {"loss": figures.loss, "accuracy": figures.accuracy}
+        return metrics if figures.next_sentence is None else metrics | {"next sentence": figures.next_sentence}
+
+    return validate

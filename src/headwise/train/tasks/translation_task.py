@@ -1,0 +1,301 @@
+"""Training a translator: the loss of a batch, how to validate, and how good it is in the end."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headwise.config import Recipe
+from headwise.data.batch.packed_pairs import PackedBatch, PackedStream
+from headwise.data.batch.stream import Batch, BatchStream, ordered_batches
+from headwise.data.prepare.parallel_text import directions, prepare, tag_languages, tested_files
+from headwise.data.prepare.result import Prepared, ValidSet
+from headwise.data.read.formats import corpus_languages, read_corpus
+from headwise.decode.engines import AUTO
+from headwise.decode.translator import TranslateOptions, Translator
+from headwise.errors import ConfigError, DataError
+from headwise.evaluate import Scores, compare, evaluate
+from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.models.folder.load import LoadedModel, Task
+from headwise.models.folder.weights import parameter_count
+from headwise.nn.kernels import usable_on
+from headwise.text.kinds import load_tokenizer, train_tokenizer
+from headwise.text.tokenizer import Ids, Keys
+from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.job import DATA_KEY, Say, Scored, read_key
+from headwise.train.loop import Objective, Validate
+from headwise.train.report.card import translation_card
+from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
+from headwise.train.step.loss import TokenLoss, divergence, prediction_loss
+
+PACKED = "-packed"
+"""In the key of the data of a run whose batches are packed: its place in them means nothing in others."""
+
+
+def check(recipe: Recipe, model: nn.Module) -> None:
+    """Refuse what would only fail later."""
+    if not isinstance(model, EncoderDecoder):
+        raise ConfigError(
+            f"a model of the family {recipe.model.family} cannot translate: choose an encoder_decoder, such as the "
+            f"presets {presets_of('encoder_decoder')}"
+        )
+    if recipe.model.position_limit < recipe.data.max_tokens + 2:
+        raise ConfigError("model.max_positions must be at least data.max_tokens + 2, for <sos>, <eos> and a tag")
+    for corpus in recipe.data.test:  # a misspelt name should not show after days of training
+        if next(iter(read_corpus(corpus, recipe.data)), None) is None:
+            raise DataError(f"the test set {(corpus.pairs or corpus.source)[0]} is empty")
+    if recipe.train.select_by == "bleu" and not recipe.train.validate_bleu:
+        raise ConfigError('train.select_by = "bleu" needs train.validate_bleu = true')
+
+
+def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "TranslationJob":
+    start = starting_point(recipe, device)
+    prepared = prepare(
+        recipe.data,
+        recipe.text,
+        Path(recipe.data.cache) if recipe.data.cache else run / "data",
+        recipe.seed,
+        say,
+        given_tokenizer(start, recipe),
+        train_tokenizer=train_tokenizer,
+        load_tokenizer=load_tokenizer,
+    )
+    task = task_of(recipe, prepared)
+    if start is not None:
+        task = replace(task, tags=start.task.tags)
+        if len(task.directions) > 1 and not task.tags:
+            raise ConfigError(f"the model in {recipe.init} has no language tags: train it in one direction only")
+        say_new_directions(task, start.task, recipe.init, say)
+    loaded = first_model(start, recipe, prepared.tokenizer, task, device)
+    packed = packs(recipe, run, loaded.model, device)
+    if packed and not usable_on(device):
+        # Where nothing is said of them, only a GPU takes packed batches: there this run was begun.
+        begun = "this run was begun with packed batches, as on a GPU, and goes on so"
+        what = begun if recipe.train.packed == "auto" else "the batches are packed, as was asked for"
+        say(f"note: {what}: that is slow here, where the kernel for them cannot run (it needs a GPU and Triton)")
+    return TranslationJob(
+        recipe,
+        prepared,
+        loaded,
+        batch_stream(recipe, prepared, packed),
+        teacher_forcing(recipe.train.label_smoothing, recipe.train.agreement),
+        validator(
+            loaded,
+            prepared.valid,
+            recipe.train.batch_tokens,
+            recipe.train.validate_pairs,
+            recipe.train.validate_bleu,
+        )
+        if prepared.valid
+        else None,
+    )
+
+
+def say_new_directions(task: Task, before: Task, init: str, say: Say) -> None:
+    """A note where a translator is to learn languages that it has not translated: it may be a mistake."""
+    known = [(source, target) for source, target in before.directions if target]
+    new = [
+        f"{source}-{target}"
+        for source, target in task.directions
+        if not any(pair in known for pair in ((source, target), ("", target)))
+    ]
+    if known and new:
+        has = ", ".join(f"{source or 'any'}-{target}" for source, target in known[:5])
+        more = " ..." if len(known) > 5 else ""
+        say(f"note: the model in {init} translates {has}{more}; {', '.join(new)} is new to it")
+
+
+@dataclass(frozen=True)
+class TranslationJob:
+    recipe: Recipe
+    prepared: Prepared
+    loaded: LoadedModel
+    stream: BatchStream
+    objective: Objective
+    validate: Validate | None
+    unit: str = "tokens"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return ("loss", "bleu") if self.recipe.train.validate_bleu else ("loss",)
+
+    @property
+    def data_key(self) -> str:
+        return self.prepared.folder.name + (PACKED if isinstance(self.stream, PackedStream) else "")
+
+    def describe(self) -> str:
+        pairs = sum(len(train.corpus) for train in self.prepared.train)
+        parameters = parameter_count(self.loaded.model) / 1e6
+        packed = ", packed" if isinstance(self.stream, PackedStream) else ""
+        size = self.prepared.tokenizer.size
+        return f"{parameters:.1f} million parameters, {size:,} tokens, {pairs:,} training pairs{packed}"
+
+    def finish(self, say: Say) -> dict[str, Scores]:
+        with torch.compiler.set_stance("force_eager"):
+            return test(self.recipe, self.prepared, self.loaded, say)
+
+    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+        tests = tested_files(self.recipe.data, self.prepared.folder.parent, lambda text: None)
+        prepared = replace(self.prepared, files=[*self.prepared.files, *tests])
+        return translation_card(self.recipe, prepared, self.loaded, progress, scores, source)
+
+
+def task_of(recipe: Recipe, prepared: Prepared) -> Task:
+    lengths = np.concatenate([train.corpus.source.lengths for train in prepared.train])
+    return Task(
+        directions=tuple(directions(recipe.data)),
+        tags=bool(tag_languages(recipe.data, recipe.text)),
+        usual_tokens=int(np.quantile(lengths, 0.98)),
+        max_tokens=int(lengths.max()),
+    )
+
+
+def packs(recipe: Recipe, run: Path, model: nn.Module, device: torch.device) -> bool:
+    """Whether batches are packed: as the run was begun, else as the recipe says, else where a kernel makes it pay."""
+    wanted, stored = recipe.train.packed, run / DATA_KEY
+    assert isinstance(model, EncoderDecoder)
+    possible = model.can_be_packed
+    if wanted == "always" and not possible:
+        raise ConfigError(
+            "this model's attention cannot be packed (an LSTM, relative positions, or a window): leave train.packed out"
+        )
+    if stored.exists():
+        before = read_key(stored).endswith(PACKED)
+        if wanted != "auto" and before != (wanted == "always"):
+            raise ConfigError(
+                f"{run} was begun with{'' if before else 'out'} packed batches: leave train.packed as it was, or "
+                "choose another --out"
+            )
+        return before
+    return wanted == "always" or (wanted == "auto" and possible and device.type == "cuda" and usable_on(device))
+
+
+def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> BatchStream:
+    text, tokenizer = recipe.text, prepared.tokenizer
+
+    def sampler(ids: Ids, lengths: Ids, keys: Keys) -> tuple[Ids, Ids]:
+        return tokenizer.sample_batch(ids, lengths, text.sampling, text.candidates, keys)
+
+    settings = (prepared.train, tokenizer, recipe.train.batch_tokens, recipe.seed, sampler if text.sampling else None)
+    if not packed:
+        return BatchStream(*settings)
+    stream = PackedStream(*settings)
+    stream.limit = recipe.model.position_limit
+    return stream
+
+
+def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Module, Batch | PackedBatch], TokenLoss]:
+    """The objective: the whole target in one pass under the causal mask, each token predicted from those
+    of the reference before it. With `agreement`, in two passes that differ by what is dropped out (see config.py)."""
+
+    def objective(model: nn.Module, batch: Batch | PackedBatch) -> TokenLoss:
+        assert isinstance(model, EncoderDecoder)
+        projection = model.output_projection
+        states, wanted, ignore = predictions(model, batch)
+        once = prediction_loss(states, projection, wanted, smoothing, ignore=ignore)
+        if not agreement:
+            return once
+        others, _, _ = predictions(model, batch)
+        twice = prediction_loss(others, projection, wanted, smoothing, ignore=ignore)
+        apart = divergence(states, others, projection, None if ignore is None else wanted != ignore)
+        # As in the paper, where the losses of both passes count whole, here halved to be those of one batch.
+        loss = (once.loss + twice.loss + agreement / 2 * apart) / 2
+        return TokenLoss(loss, (once.nll + twice.nll) / 2)
+
+    return objective
+
+
+def predictions(model: EncoderDecoder, batch: Batch | PackedBatch) -> tuple[Tensor, Tensor, int | None]:
+    """Hidden states [N, D], the tokens [N] to be predicted from them, and which of these stands for nothing, if any."""
+    if isinstance(batch, PackedBatch):
+        encoded = model.encode(batch.source, packing=batch.source_packing)
+        states = model.decode(batch.shown, encoded, packing=batch.target_packing).hidden.squeeze(0)
+        return states, batch.wanted, model.pad
+    shown, wanted = batch.target[:, :-1], batch.target[:, 1:]
+    hidden: Tensor = model.decode(shown, model.encode(batch.source)).hidden
+    real = wanted != model.pad
+    return hidden[real], wanted[real], None
+
+
+def validator(
+    loaded: LoadedModel, sets: Sequence[ValidSet], batch_tokens: int, pairs: int, bleu: bool
+) -> Callable[[nn.Module], dict[str, float]]:
+    """Metrics over the first `pairs` pairs (0: all) of each validation set: loss a token, and greedy BLEU.
+
+    With several directions the figures are means over them, beside each direction's own.
+    """
+    device = next(loaded.model.parameters()).device
+    tokenizer = loaded.tokenizer
+    assert tokenizer is not None
+    objective = teacher_forcing(0.0)
+
+    def loss_of(model: nn.Module, valid: ValidSet) -> float:
+        nll, tokens = 0.0, 0
+        languages = valid.target_language, valid.source_language
+        for batch in ordered_batches(valid.corpus, tokenizer, batch_tokens, languages[0], pairs, languages[1]):
+            nll += objective(model, batch.to(device)).nll.item()
+            tokens += batch.count
+        return nll / max(tokens, 1)
+
+    def bleu_of(translator: Translator, valid: ValidSet) -> float:
+        sources, targets = valid.sources[: pairs or None], valid.targets[: pairs or None]
+        greedy = TranslateOptions(beam=1, alignments=False)
+        results = translator.translate(sources, valid.source_language, valid.target_language, options=greedy)
+        return compare([result.text for result in results], targets).bleu
+
+    def validate(model: nn.Module) -> dict[str, float]:
+        with torch.compiler.set_stance("force_eager"):  # of many shapes: compiled, each would be so anew
+            metrics = {"loss": [loss_of(model, valid) for valid in sets]}
+            if bleu:
+                # The engine for GPUs would copy weights that change, and take memory beside what training holds.
+                engine = "plain" if device.type == "cuda" else AUTO
+                translator = Translator(loaded, str(device), engine)
+                metrics["bleu"] = [bleu_of(translator, valid) for valid in sets]
+        means = {name: sum(values) / len(values) for name, values in metrics.items()}
+        if len(sets) > 1:
+            for i, valid in enumerate(sets):
+                direction = f"{valid.source_language}-{valid.target_language}"
+                means |= {f"{name} {direction}": values[i] for name, values in metrics.items()}
+        return means
+
+    return validate
+
+
+def test(recipe: Recipe, prepared: Prepared, loaded: LoadedModel, say: Say) -> dict[str, Scores]:
+    """Beam-search scores on the recipe's test sets, or else on the validation set."""
+    sets: list[tuple[str, list[str], list[str], str, str]] = []
+    for number, corpus in enumerate(recipe.data.test):
+        pairs = list(read_corpus(corpus, recipe.data))
+        name = Path((corpus.pairs or corpus.source)[0]).name if len(recipe.data.test) > 1 else "test set"
+        languages = corpus_languages(corpus, recipe.data)
+        sets.append(
+            (
+                f"{name} {number + 1}" if name in [each[0] for each in sets] else name,
+                [pair.source for pair in pairs],
+                [pair.target for pair in pairs],
+                *languages,
+            )
+        )
+    for valid in prepared.valid if not sets else []:
+        limit = recipe.train.validate_pairs or None
+        direction = f" {valid.source_language}-{valid.target_language}" if len(prepared.valid) > 1 else ""
+        sets.append(
+            (
+                f"validation set{direction}",
+                valid.sources[:limit],
+                valid.targets[:limit],
+                valid.source_language,
+                valid.target_language,
+            )
+        )
+    translator = Translator(loaded, recipe.train.device)
+    scores = {}
+    for name, sources, targets, source, target in sets:
+        say(f"translating the {name}: {len(sources):,} sentences, beam 4")
+        options = TranslateOptions(beam=4, alignments=False)
+        scores[name], _ = evaluate(translator, sources, targets, source, target, options=options)
+        say(f"{name}:\n{scores[name]}")
+    return scores

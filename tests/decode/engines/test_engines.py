@@ -1,0 +1,323 @@
+"""Every engine translates as the plain one does: the same tests for all of them."""
+
+import copy
+import dataclasses
+import importlib.util
+import math
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+
+from headwise.config import ModelConfig
+from headwise.decode.engines import ENGINES, cpu
+from headwise.decode.engines.cpu import CpuDecoder
+from headwise.decode.engines.decoder_stepper import DecoderStepper
+from headwise.decode.engines.native.library import supported
+from headwise.decode.engines.native.native_engine import NativeEngine
+from headwise.decode.search.beam import SearchOptions, beam_search
+from headwise.decode.search.sampling import SamplingOptions, sample
+from headwise.decode.translator import TranslateOptions, Translator
+from headwise.errors import CheckpointError, ConfigError
+from headwise.models.folder.description import LoadedModel
+from headwise.models.folder.load import convert, load, save_description, save_model
+from headwise.nn import int8
+from headwise.nn.lora import add_lora
+from tests.shapes import VARIANTS, max_difference, random_model, sentences, small
+from tests.taught import SHAPE, SOURCES, TARGETS, taught
+
+HERE = [
+    name
+    for name in ENGINES
+    if (name != "int8" or int8.is_fast_here())
+    and name != "gpu"
+    and (not name.startswith("ctranslate2") or importlib.util.find_spec("ctranslate2"))
+]
+NATIVE = "int8 in C++"
+if supported():
+    HERE.append(NATIVE)
+UNSEEN = ["My dog sees the small cat.", "A fish eats the apple.", "über ▁ 100 % 日本", "a a a a a a a"]
+TEXTS = [*SOURCES, "", *UNSEEN, "   "]
+TIGHT = 2e-5
+
+
+@cache
+def engine(name: str) -> Translator:
+    """The heads of the usual model are too narrow for the native engine: what it translates is another one."""
+    translator = Translator(model_of(name), "cpu", name.split()[0])
+    assert isinstance(translator._engine, NativeEngine) is (name == NATIVE)
+    return translator
+
+
+@cache
+def oracle(name: str) -> Translator:
+    """The plain engine, with the same model."""
+    return Translator(model_of(name), "cpu", "plain")
+
+
+def model_of(name: str) -> LoadedModel:
+    return taught(shape=dataclasses.replace(SHAPE, heads=2)) if name == NATIVE else taught()
+
+
+@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("beam", [1, 4])
+def test_what_was_learned_comes_out(name: str, beam: int) -> None:
+    found = engine(name).translate(SOURCES, beam=beam)
+    assert [one.text for one in found] == TARGETS
+    wanted = oracle(name).translate(SOURCES, beam=beam)
+    tolerance = 0.1 if "int8" in name else 1e-3
+    assert all(
+        math.isclose(one.score, other.score, abs_tol=tolerance) for one, other in zip(found, wanted, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_a_batch_is_its_sentences_in_order(name: str) -> None:
+    together = engine(name).translate(TEXTS, options=TranslateOptions(batch_tokens=400))
+    for text, one in zip(TEXTS, together, strict=True):
+        [alone] = engine(name).translate([text])
+        assert one.text == alone.text
+        assert math.isclose(one.score, alone.score, abs_tol=1e-4)
+    assert [one.text for one, text in zip(together, TEXTS, strict=True) if not text.strip()] == ["", ""]
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_limits_are_each_sentences_own(name: str) -> None:
+    """Nonsense that runs into its limit, beside a sentence that may be much longer."""
+    short, long = "fish fish", " ".join(["apple house"] * 6)
+    [alone] = engine(name).translate([short])
+    beside, _ = engine(name).translate([short, long])
+    assert (beside.text, beside.complete) == (alone.text, alone.complete)
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_what_cannot_be_asked_is_refused(name: str) -> None:
+    for how in ({"max_ratio": 0.0, "max_extra": 0}, {"no_repeat": -1}):
+        with pytest.raises(ConfigError):
+            engine(name).translate(SOURCES[0], options=TranslateOptions(**how))
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_n_best_lists_are_ranked_and_different(name: str) -> None:
+    for found in engine(name).translate(SOURCES[:6], beam=4, nbest=4):
+        assert len(found.nbest) == 4
+        assert len({one.text for one in found.nbest}) > 1
+        scores = [one.score for one in found.nbest]
+        assert scores == sorted(scores, reverse=True)
+        assert found.score == scores[0]
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_a_prefix_is_what_a_translation_starts_with(name: str) -> None:
+    start = TARGETS[0].split()[0]
+    for beam in (1, 3):
+        for found in engine(name).translate(SOURCES[:5], beam=beam, prefix=start):
+            assert found.text.startswith(start)
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_words_are_aligned(name: str) -> None:
+    wanted = oracle(name).translate(SOURCES[:8])
+    found = engine(name).translate(SOURCES[:8])
+    same = [one.alignment == other.alignment for one, other in zip(found, wanted, strict=True)]
+    assert sum(same) >= 7
+    assert all(one.alignment for one in found)
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_very_long_texts_are_translated_in_parts_or_whole(name: str) -> None:
+    text = " ".join(SOURCES[:4] * 10)
+    [found] = engine(name).translate([text])
+    assert found.text.count(TARGETS[0]) == 10
+    [endless] = engine(name).translate(["house " * 300])
+    assert endless.text
+
+
+@pytest.mark.parametrize("name", [name for name in HERE if not name.startswith("ctranslate2")])
+def test_samples_follow_the_seed(name: str) -> None:
+    hot = TranslateOptions(nbest=3, sampling=SamplingOptions(temperature=2.0), seed=5)
+    one, other = (engine(name).translate(UNSEEN, options=hot) for _ in range(2))
+    assert one == other
+    assert any(len({each.text for each in found.nbest}) > 1 for found in one)
+
+
+def test_ctranslate2_does_not_draw() -> None:
+    if "ctranslate2" not in HERE:
+        pytest.skip("needs ctranslate2")
+    with pytest.raises(ConfigError, match="draw at random"):
+        engine("ctranslate2").translate(SOURCES[0], options=TranslateOptions(sampling=SamplingOptions()))
+
+
+def test_an_unknown_engine_and_a_wrong_device_are_named() -> None:
+    with pytest.raises(ConfigError, match="no engine 'warp'"):
+        Translator(taught(), "cpu", "warp")
+
+
+# --- the decoder for CPUs ------------------------------------------------------------------------------
+
+FITTING = {name: config for name, config in VARIANTS.items() if cpu.fits(random_model(config))}
+
+
+def test_most_shapes_fit() -> None:
+    assert len(FITTING) >= len(VARIANTS) // 2
+    assert not cpu.fits(random_model(small(positions="relative")))
+    assert not cpu.fits(random_model(small(stack="lstm")))
+    adapted = random_model(small())
+    add_lora(adapted, 2, 1.0, 0.0, ["query"])
+    assert not cpu.fits(adapted)
+
+
+@pytest.mark.parametrize("config", FITTING.values(), ids=FITTING)
+def test_searches_equal_those_of_the_model(config: ModelConfig) -> None:
+    model = random_model(config)
+    plain, fast = DecoderStepper(model), CpuDecoder(model)
+    source = sentences(7, 6, shortest=2)
+    limits = torch.tensor([9, 4, 9, 1, 7, 9, 3])  # sentences leave at different times
+    with torch.inference_mode():
+        for beam in (1, 3):
+            options = SearchOptions(1, 2, beam, beam, 1.0, no_repeat=2, forbidden=(0, 1))
+            wanted = beam_search(plain, plain.start(source), limits, options)
+            found = beam_search(fast, fast.start(source), limits, options)
+            for left, right in zip(found, wanted, strict=True):
+                assert [one.tokens for one in left] == [one.tokens for one in right]
+                assert all(abs(one.score - other.score) < TIGHT for one, other in zip(left, right, strict=True))
+
+
+def test_samples_equal_those_of_the_model() -> None:
+    model = random_model(small())
+    plain, fast = DecoderStepper(model), CpuDecoder(model)
+    source, limits = sentences(3, 6, shortest=2), torch.tensor([9, 4, 12])
+    drawing, options = SamplingOptions(samples=4), SearchOptions(1, 2, forbidden=(0, 1))
+    with torch.inference_mode():
+        wanted, found = (
+            sample(each, each.start(source), limits, options, drawing, None, torch.Generator().manual_seed(3))
+            for each in (plain, fast)
+        )
+    assert [[one.tokens for one in group] for group in found] == [[one.tokens for one in group] for group in wanted]
+
+
+@pytest.mark.parametrize("length", [1, 70, 300])
+def test_long_histories_outgrow_the_room(length: int) -> None:
+    """Teacher forcing, a token at a time, three hypotheses a sentence that change places."""
+    model = random_model(small())
+    fast = CpuDecoder(model)
+    source, tokens = sentences(2, 5), sentences(6, length + 1)
+    tokens[1:3, 0], tokens[4:6, 0] = tokens[0, 0], tokens[3, 0]
+    with torch.inference_mode():
+        _, state = fast.step(tokens[::3, 0], fast.start(source))
+        state = fast.select(state, torch.tensor([0, 0, 0, 1, 1, 1]))
+        for place in range(1, length + 1):
+            found, state = fast.step(tokens[:, place], state)
+            if place == 20:
+                order = torch.tensor([2, 0, 0, 5, 4, 3])
+                state, tokens = fast.select(state, order), torch.cat((tokens[order, :21], tokens[:, 21:]), 1)
+        wanted = model(source.repeat_interleave(3, 0), tokens)[:, -1].log_softmax(-1)
+    assert max_difference(found, wanted) < TIGHT
+
+
+def test_rows_of_a_sentence_must_stand_together() -> None:
+    model = random_model(small())
+    fast = CpuDecoder(model)
+    with torch.inference_mode():
+        _, state = fast.step(torch.tensor([1, 1]), fast.start(sentences(2, 5)))
+        with pytest.raises(ValueError, match="stand together"):
+            fast.select(state, torch.tensor([0, 1, 0]))
+
+
+# --- int8 on the disk ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in HERE if name.startswith("int8")])
+def test_an_int8_folder_is_smaller_and_translates_the_same(name: str, tmp_path: Path) -> None:
+    save_model(tmp_path / "whole", model_of(name))
+    convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
+    sizes = [(tmp_path / part / "model.safetensors").stat().st_size for part in ("whole", "small")]
+    assert sizes[1] < 0.6 * sizes[0]  # norms, biases and names are as they were
+    stored = Translator(tmp_path / "small")
+    assert isinstance(stored._engine, NativeEngine) is (name == NATIVE)
+    assert stored.engine == "int8"
+    assert stored.translate(TEXTS) == engine(name).translate(TEXTS)
+    hot = TranslateOptions(nbest=2, sampling=SamplingOptions(temperature=2.0), seed=5, no_repeat=3)
+    assert stored.translate(TEXTS, options=hot) == engine(name).translate(TEXTS, options=hot)
+    assert stored.score(SOURCES, TARGETS) == engine(name).score(SOURCES, TARGETS)
+    assert stored.weights_digest() == engine(name).weights_digest()
+    assert stored.weights_digest() != oracle(name).weights_digest()
+
+
+def test_an_int8_folder_keeps_what_the_card_says_of_the_data(tmp_path: Path) -> None:
+    save_model(tmp_path / "whole", taught())
+    (tmp_path / "whole" / "README.md").write_text("# A model\n\n## Data\n\nCC-BY 2.0\n")
+    convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
+    card = (tmp_path / "small" / "README.md").read_text()
+    assert "CC-BY 2.0" in card
+    assert "weights in int8" in card
+
+
+def test_an_int8_folder_is_for_translating_alone(tmp_path: Path) -> None:
+    save_model(tmp_path / "whole", taught())
+    convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
+    with pytest.raises(CheckpointError, match="translating alone"):
+        load(tmp_path / "small")
+    with pytest.raises(CheckpointError, match="translating alone"):
+        convert(tmp_path / "small", tmp_path / "again", "huggingface")
+    with pytest.raises(ConfigError, match="weights of this model are int8"):
+        Translator(tmp_path / "small", engine="float32")
+
+
+@pytest.mark.parametrize("name", [name for name in HERE if name.startswith("int8")])
+def test_a_damaged_int8_folder_is_refused(name: str, tmp_path: Path) -> None:
+    save_model(tmp_path / "whole", model_of(name))
+    convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
+    path = tmp_path / "small" / "model.safetensors"
+    whole = path.read_bytes()
+    for damaged in (whole[:-100] + bytes([whole[-100] ^ 1]) + whole[-99:], whole[:-1], whole[:7], b"", whole + b"more"):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="damaged"):
+            Translator(tmp_path / "small")
+    path.unlink()
+    with pytest.raises(CheckpointError, match="missing"):
+        Translator(tmp_path / "small")
+
+
+@pytest.mark.parametrize("change", [{"heads": 1}, {"decoder_layers": 3}, {"hidden": 48}, {"bias": False}])
+def test_weights_of_another_config_are_refused(change: dict[str, object], tmp_path: Path) -> None:
+    """The native engine reads them as bytes: none may be of another size than it takes it for."""
+    loaded = model_of(NATIVE)
+    save_model(tmp_path / "whole", loaded)
+    convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
+    described = dataclasses.replace(loaded.description, precision="int8")
+    save_description(tmp_path / "small", dataclasses.replace(described, config=dataclasses.replace(SHAPE, **change)))  # type: ignore[arg-type]
+    if change == {"heads": 1}:  # which no shape tells from the right one
+        assert Translator(tmp_path / "small").translate(SOURCES[0])
+        return
+    with pytest.raises(CheckpointError, match=r"weights are not this model's|has the shape"):
+        Translator(tmp_path / "small")
+
+
+def test_a_used_int8_model_can_be_opened_again(tmp_path: Path) -> None:
+    save_model(tmp_path / "whole", taught())
+    convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
+    loaded = load(tmp_path / "small", rounded=True)
+    first = Translator(loaded, "cpu", "plain")
+    wanted = first.translate(SOURCES[:3])
+    assert [one.text for one in Translator(loaded, "cpu", "int8").translate(SOURCES[:3])] == [
+        one.text for one in wanted
+    ]
+
+
+def test_a_cpu_without_the_instructions_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(int8, "is_fast_here", lambda: False)
+    said: list[str] = []
+    fallen = Translator(taught(), "cpu", "int8", said.append)
+    assert "VNNI" in said[0]
+    rounded = int8.to_int8(copy.deepcopy(taught().model))
+    Translator(dataclasses.replace(taught(), model=rounded, precision="int8"), "cpu", say=said.append)
+    assert "VNNI" in said[1]
+    assert fallen.translate(SOURCES) == engine("float32").translate(SOURCES)
+
+
+def test_the_callers_model_is_not_rounded() -> None:
+    loaded = dataclasses.replace(taught(), model=copy.deepcopy(taught().model))
+    Translator(loaded, "cpu", "int8")
+    assert all(parameter.dtype == torch.float32 for parameter in loaded.model.parameters())
