@@ -7,11 +7,12 @@ import torch
 import torch.nn.functional as F
 
 from headwise.nn.attention import MultiHeadAttention
+from headwise.nn.context import Context
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.feed_forward import ACTIVATIONS, FeedForward, GatedFeedForward
 from headwise.nn.masks import EVERYTHING, Causal, Pattern, SlidingWindow
 from headwise.nn.norms import NORM_ORDERS, NORMS, PostNorm, PreNorm
-from headwise.nn.stack import Context, Layer, ParallelLayer, Stack
+from headwise.nn.stack import Layer, ParallelLayer, Stack
 
 
 def test_embedding_is_scaled_and_shares_its_matrix() -> None:

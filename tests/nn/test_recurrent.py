@@ -6,9 +6,9 @@ from torch import Tensor
 
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.cache import LayerCache
+from headwise.nn.context import Context
 from headwise.nn.masks import padding_mask
 from headwise.nn.recurrent import RecurrentStack
-from headwise.nn.stack import Context
 from tests.shapes import max_difference, random_model, sentences, small
 
 WIDTH, TIGHT = 12, 1e-5

@@ -8,12 +8,13 @@ from torch import Tensor, nn
 from headwise.config import ModelConfig
 from headwise.models import blocks
 from headwise.nn.cache import LayerCache
+from headwise.nn.context import Context
 from headwise.nn.dropout import Dropout
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.init import initialise
 from headwise.nn.positions import PositionEncoding
 from headwise.nn.recurrent import RecurrentStack
-from headwise.nn.stack import Context, Stack, StackOutput
+from headwise.nn.stack import Stack, StackOutput
 
 
 class CausalLM(nn.Module):

@@ -10,14 +10,14 @@ from headwise.config import ModelConfig
 from headwise.errors import ConfigError
 from headwise.models import blocks
 from headwise.nn.cache import LayerCache
+from headwise.nn.context import PADDED, Context, Layout
 from headwise.nn.dropout import Dropout
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.init import initialise
-from headwise.nn.masks import Causal, Pattern, padding_mask
-from headwise.nn.packing import Packing
+from headwise.nn.masks import Causal, Pattern
 from headwise.nn.positions import PositionEncoding, Relative
 from headwise.nn.recurrent import RecurrentStack
-from headwise.nn.stack import Context, Stack, StackOutput
+from headwise.nn.stack import Stack, StackOutput
 
 
 class Encoded(NamedTuple):
@@ -26,8 +26,8 @@ class Encoded(NamedTuple):
     memory: Tensor  # [B, S, encoder width]
     mask: Tensor | None  # [B, 1, 1, S]
     self_weights: tuple[Tensor, ...] = ()
-    """[B, H, S, S] a layer, if captured."""
-    packing: Packing | None = None
+    """[B, H, S, S] per layer, if captured."""
+    layout: Layout = PADDED
 
     def select(self, rows: Tensor) -> "Encoded":
         mask = None if self.mask is None else self.mask.index_select(0, rows)
@@ -64,26 +64,29 @@ class EncoderDecoder(nn.Module):
         self.dropout = Dropout(dropout)
         self.pad = pad
 
-    def encode(self, source: Tensor, capture: bool = False, packing: Packing | None = None) -> Encoded:
-        """[B, S] ids -> the memory, from the last encoder layer.
-
-        With a `packing` the batch is one row of many sentences, and its attention knows them: no mask, no weights.
-        """
+    def encode(self, source: Tensor, capture: bool = False, layout: Layout = PADDED) -> Encoded:
+        """Encode the source ids [B, S]: the memory is the output of the last encoder layer."""
         length = source.size(1)
-        positions = packing.places if packing else torch.arange(length, device=source.device)
+        positions = layout.positions_of(source)
         x = self._enter(
-            source, positions, self.source_embedding, self.source_positions, self.source_norm, *_in(packing, source)
+            source,
+            positions,
+            self.source_embedding,
+            self.source_positions,
+            self.source_norm,
+            layout.longest,
+            layout.state_dtype(source.device),
         )
-        mask = None if packing else padding_mask(source, self.pad)
+        mask = layout.padding_mask(source, self.pad)
         context = Context(
             mask=mask,
             rotation=self.source_positions.rotation(positions),
-            bias=None if packing else self.source_positions.bias(length, length),
+            bias=layout.bias(self.source_positions, length, length),
+            layout=layout,
             capture=capture,
-            packing=packing,
         )
         output: StackOutput = self.encoder(x, context)
-        return Encoded(output.hidden, mask, output.self_weights, packing)
+        return Encoded(output.hidden, mask, output.self_weights, layout)
 
     def decode(
         self,
@@ -91,27 +94,33 @@ class EncoderDecoder(nn.Module):
         encoded: Encoded,
         cache: Sequence[LayerCache] = (),
         capture: bool = False,
-        packing: Packing | None = None,
+        layout: Layout = PADDED,
     ) -> StackOutput:
-        """[B, T] ids, which follow those in the cache -> hidden states (`output_projection` makes logits).
+        """Decode the target ids [B, T], which follow those in the cache, to hidden states.
 
-        Padding stands at the end of a target, where the causal mask already hides it from every real token.
-        A `packing`, of a source that was encoded with one, has the same sentences in the same order.
+        `output_projection` makes logits of them. Padding stands at the end of a target, where the causal mask already
+        hides it from every real token. A packed target has the sentences of its packed source in the same order.
         """
         start = cache[0].length if cache else 0
         length = target.size(1)
-        positions = packing.places if packing else torch.arange(start, start + length, device=target.device)
+        positions = layout.positions_of(target, start)
         x = self._enter(
-            target, positions, self.target_embedding, self.target_positions, self.target_norm, *_in(packing, target)
+            target,
+            positions,
+            self.target_embedding,
+            self.target_positions,
+            self.target_norm,
+            layout.longest,
+            layout.state_dtype(target.device),
         )
         context = Context(
             rotation=self.target_positions.rotation(positions),
-            bias=None if packing else self.target_positions.bias(length, start + length),
+            bias=layout.bias(self.target_positions, length, start + length),
             memory=encoded.memory,
             memory_mask=encoded.mask,
+            layout=layout,
+            memory_layout=encoded.layout,
             capture=capture,
-            packing=packing,
-            memory_packing=encoded.packing,
         )
         output: StackOutput = self.decoder(x, context, cache)
         return output
@@ -126,18 +135,18 @@ class EncoderDecoder(nn.Module):
         longest: int | None,
         dtype: torch.dtype | None,
     ) -> Tensor:
-        """[B, T] -> [B, T, D]: what the first layer takes, in `dtype` if it is given."""
+        """Embed tokens [B, T] with their positions: [B, T, D], in `dtype` if it is given."""
         x: Tensor = encoding.embed(embedding(tokens), positions, longest)
         x = self.dropout(x if norm is None else norm(x))
         return x if dtype is None else x.to(dtype)
 
     def compile_embedding(self) -> None:
-        """Have what comes before the layers compiled too."""
+        """Compile the embedding, which comes before the layers."""
         self._enter = torch.compile(self._enter)  # type: ignore[method-assign]
 
     @property
     def can_be_packed(self) -> bool:
-        """Whether sentences can share a row: the kernel for it knows the triangle alone, and no window."""
+        """Whether sentences can share a row: the kernel for that knows full and causal attention, no window or bias."""
         if any(isinstance(each, Relative) for each in (self.source_positions, self.target_positions)):
             return False
         for stack in (self.encoder, self.decoder):
@@ -152,15 +161,6 @@ class EncoderDecoder(nn.Module):
         """Teacher forcing: [B, S] and [B, T] -> logits [B, T, V] of the token after each target token."""
         logits: Tensor = self.output_projection(self.decode(target, self.encode(source)).hidden)
         return logits
-
-
-def _in(packing: Packing | None, tokens: Tensor) -> tuple[int | None, torch.dtype | None]:
-    """The longest sentence of a packing, and what its states are kept in: the precision of matrix products, which is
-    half the memory to read and write between them."""
-    if packing is None:
-        return None, None
-    kind = tokens.device.type
-    return packing.longest, torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
 
 
 def build_encoder_decoder(config: ModelConfig, vocabulary: int, pad: int) -> EncoderDecoder:

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from headwise.config import ModelConfig
 from headwise.models import blocks
 from headwise.models.encoder_decoder import Encoded
+from headwise.nn.context import Context
 from headwise.nn.dropout import Dropout
 from headwise.nn.embedding import OutputProjection, PredictionHead, TokenEmbedding
 from headwise.nn.feed_forward import ACTIVATIONS
@@ -14,7 +15,7 @@ from headwise.nn.masks import padding_mask
 from headwise.nn.pooling import POOLERS, Pooler
 from headwise.nn.positions import PositionEncoding
 from headwise.nn.recurrent import RecurrentStack
-from headwise.nn.stack import Context, Stack, StackOutput
+from headwise.nn.stack import Stack, StackOutput
 
 
 class MaskedLM(nn.Module):

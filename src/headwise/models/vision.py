@@ -9,13 +9,14 @@ from headwise.config import ModelConfig
 from headwise.errors import ConfigError
 from headwise.models import blocks
 from headwise.models.encoder_decoder import Encoded
+from headwise.nn.context import Context
 from headwise.nn.dropout import Dropout
 from headwise.nn.embedding import PATCH_EMBEDDINGS, ConvolutionalEmbedding, PatchEmbedding
 from headwise.nn.init import initialise
 from headwise.nn.pooling import POOLERS, Pooler
 from headwise.nn.positions import PositionEncoding
 from headwise.nn.recurrent import RecurrentStack
-from headwise.nn.stack import Context, Stack, StackOutput
+from headwise.nn.stack import Stack, StackOutput
 
 
 class VisionTransformer(nn.Module):

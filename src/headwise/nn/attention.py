@@ -1,22 +1,19 @@
 """Attention: every query takes a mean of the values, weighted by how well it fits their keys.
 
-Three paths compute the same thing. `explicit_attention` is the formula, and has every head's weights;
-`fused_attention` is PyTorch's kernel, which never holds them; `packed` rows have a kernel for many short sentences.
-Tests keep them equal.
+Two paths compute the same thing. `explicit_attention` is the formula, and has every head's weights;
+`fused_attention` is PyTorch's kernel, which never holds them. Rows of many short sentences have a third path
+(`nn/packing.py`). Tests keep them equal.
 """
 
 import math
 from typing import NamedTuple
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headwise.nn.cache import KeyValues
 from headwise.nn.dropout import dropout as drop
-from headwise.nn.kernels.short_attention import packed_attention, packed_cross_attention, packed_self_attention
 from headwise.nn.masks import EVERYTHING, Pattern, additive
-from headwise.nn.packing import Packing
 from headwise.nn.positions import Rotation
 
 SHORT = 64
@@ -25,10 +22,10 @@ the kernel works in tiles that a sentence does not fill."""
 
 
 class Attended(NamedTuple):
-    """What an attention gives back."""
+    """The output of an attention, and its weights if they were captured."""
 
     output: Tensor  # [B, T, D]
-    weights: Tensor | None  # [B, H, T, S], where they were asked for
+    weights: Tensor | None  # [B, H, T, S]
 
 
 def explicit_attention(
@@ -65,7 +62,7 @@ def fused_attention(
     scale: float | None = None,
     bias: Tensor | None = None,
 ) -> Tensor:
-    """The same in one kernel. `causal` is for as many queries as keys, and then needs no mask."""
+    """Attention in one kernel of PyTorch. `causal` is for as many queries as keys, and then needs no mask."""
     if bias is not None:
         bias = bias.to(query.dtype)
         mask = bias if mask is None else bias + additive(mask, bias.dtype)
@@ -112,14 +109,26 @@ class MultiHeadAttention(nn.Module):
 
     @property
     def score_scale(self) -> float:
-        """What scores are multiplied by."""
+        """The factor that scores are multiplied by."""
         return float(self.head_width**-0.5) if self.scale is None else self.scale
 
+    def queries(self, x: Tensor, rotation: Rotation | None = None) -> Tensor:
+        """Queries of x [B, T, D]: [B, H, T, K]."""
+        query = self._split(self.query(x), self.heads)
+        return rotation.apply(query) if rotation else query
+
     def keys_values(self, memory: Tensor, rotation: Rotation | None = None) -> KeyValues:
-        """[B, S, memory width] -> what `forward` looks up."""
+        """Keys and values of the memory [B, S, memory width], for `forward`: [B, G, S, K] each."""
         key = self._split(self.key(memory), self.key_value_heads)
         value = self._split(self.value(memory), self.key_value_heads)
         return KeyValues(rotation.apply(key) if rotation else key, value)
+
+    def shared(self, memory: KeyValues) -> KeyValues:
+        """Keys and values for every head, [B, H, S, K]: each is repeated for the heads that share it."""
+        groups = self.heads // self.key_value_heads
+        if groups == 1:
+            return memory
+        return KeyValues(memory.key.repeat_interleave(groups, 1), memory.value.repeat_interleave(groups, 1))
 
     def forward(
         self,
@@ -132,18 +141,13 @@ class MultiHeadAttention(nn.Module):
         bias: Tensor | None = None,
         capture: bool = False,
     ) -> Attended:
-        """x [B, T, D] asks, `memory` answers. `mask` is broadcastable to [B, H, T, S], True = may attend.
+        """Attend from x [B, T, D] to `memory`. `mask` is broadcastable to [B, H, T, S], True = may attend.
 
-        `pattern` limits whom a place may look at, `bias` [1, H, T, S] is added to the scores.
+        `pattern` limits which positions a position may attend to, `bias` [1, H, T, S] is added to the scores.
         `capture` takes the explicit path and returns the weights.
         """
-        query = self._split(self.query(x), self.heads)
-        if rotation:
-            query = rotation.apply(query)
-        groups = self.heads // self.key_value_heads
-        key, value = memory
-        if groups > 1:
-            key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+        query = self.queries(x, rotation)
+        key, value = self.shared(memory)
         dropout = self.dropout if self.training else 0.0
 
         T, S = query.size(2), key.size(2)
@@ -158,61 +162,6 @@ class MultiHeadAttention(nn.Module):
         else:
             context = fused_attention(query, key, value, mask, causal, dropout, scale=self.scale, bias=bias)
         return Attended(self.output(context.transpose(1, 2).flatten(2)), weights if capture else None)
-
-    def packed(
-        self,
-        x: Tensor,
-        packing: Packing,
-        *,
-        memory: Tensor | None = None,
-        memory_packing: Packing | None = None,
-        pattern: Pattern = EVERYTHING,
-        rotation: Rotation | None = None,
-    ) -> Tensor:
-        """The same for sentences that share one row: x [1, N, D] asks itself, or the memory [1, M, memory width]."""
-        dropout = self.dropout if self.training else 0.0
-        groups = self.heads // self.key_value_heads
-        alone = memory is None or memory_packing is None
-        if memory is None or memory_packing is None:
-            memory, memory_packing = x, packing
-        longest = max(packing.longest, memory_packing.longest)
-        causal = pattern.is_causal(longest, longest)
-        starts = packing.starts, memory_packing.starts
-        if groups == 1 and rotation is None and all(type(each) is nn.Linear for each in self._projections):
-            # Fewer and larger matrix products, and one gradient for what comes out of each.
-            if alone:
-                qkv = self._joint(x.squeeze(0), self._projections)
-                context = packed_self_attention(
-                    qkv, starts[0], causal=causal, scale=self.scale, dropout=dropout, longest=longest
-                )
-            else:
-                query = self.query(x.squeeze(0)).unflatten(-1, (self.heads, self.head_width))
-                kv = self._joint(memory.squeeze(0), self._projections[1:])
-                context = packed_cross_attention(query, kv, *starts, scale=self.scale, dropout=dropout, longest=longest)
-        else:
-            query = self._split(self.query(x), self.heads)
-            key, value = self.keys_values(memory, rotation)
-            if rotation:
-                query = rotation.apply(query)
-            if groups > 1:
-                key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
-            query, key, value = (each.squeeze(0).transpose(0, 1) for each in (query, key, value))  # [N, H, K]
-            context = packed_attention(
-                query, key, value, *starts, causal=causal, scale=self.scale, dropout=dropout, longest=longest
-            )
-        output: Tensor = self.output(context.flatten(1))
-        return output.unsqueeze(0)
-
-    @property
-    def _projections(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-        return self.query, self.key, self.value
-
-    def _joint(self, x: Tensor, projections: tuple[nn.Linear, ...]) -> Tensor:
-        """[N, D] -> the outputs of several projections side by side, [N, projections, H, K]."""
-        weight = torch.cat(tuple(each.weight for each in projections))
-        biases = tuple(each.bias for each in projections if each.bias is not None)
-        joint = F.linear(x, weight, torch.cat(biases) if biases else None)
-        return joint.view(len(x), len(projections), self.heads, self.head_width)
 
     def _split(self, x: Tensor, heads: int) -> Tensor:
         return x.view(*x.shape[:-1], heads, self.head_width).transpose(1, 2)  # [B, heads, T, K]

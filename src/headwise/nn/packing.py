@@ -1,4 +1,4 @@
-"""Sentences one behind the other in a single row, without padding; attention stays inside each of them.
+"""Packing: many sentences behind one another in a single row, without padding; attention stays inside each of them.
 
 A batch then always has the same shapes, whatever its sentences are like, and no arithmetic is spent on padding.
 """
@@ -6,22 +6,108 @@ A batch then always has the same shapes, whatever its sentences are like, and no
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from headwise.nn.attention import MultiHeadAttention
+from headwise.nn.cache import KeyValues
+from headwise.nn.context import AttentionRecord, Context
+from headwise.nn.kernels.short_attention import packed_attention, packed_cross_attention, packed_self_attention
+from headwise.nn.masks import EVERYTHING, Pattern
+from headwise.nn.positions import PositionEncoding, Rotation
 
 
-class Packing(NamedTuple):
-    """Where the sentences of a row [1, N] lie. Rows behind the last one are of no sentence."""
+class Packed(NamedTuple):
+    """The layout of a row [1, N] that holds many sentences. Tokens behind the last one belong to none.
+
+    A layer's attention weights cannot be captured, and nothing is cached for a next step: this is for training, and
+    for encoding many sources at once.
+    """
 
     starts: Tensor
     """int32 [sentences + 1]: each sentence's first token, then the end; empty ones may follow."""
-    places: Tensor
-    """[N]: where each token stands in its sentence."""
+    positions: Tensor
+    """[N]: each token's position in its sentence."""
     longest: int
-    """No sentence has more tokens."""
+    """The number of tokens that no sentence exceeds."""
+
+    def positions_of(self, tokens: Tensor, start: int = 0) -> Tensor:
+        return self.positions
+
+    def padding_mask(self, tokens: Tensor, pad: int) -> None:
+        return None
+
+    def bias(self, encoding: PositionEncoding, queries: int, keys: int) -> None:
+        return None
+
+    def state_dtype(self, device: torch.device) -> torch.dtype | None:
+        """The precision of matrix products: half the memory to read and write between them."""
+        return torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
+
+    def attend_self(
+        self, attention: MultiHeadAttention, x: Tensor, context: Context, pattern: Pattern, past: KeyValues | None
+    ) -> tuple[Tensor, AttentionRecord]:
+        return _attend(attention, x, x, self, self, pattern, context.rotation), AttentionRecord()
+
+    def attend_memory(
+        self, attention: MultiHeadAttention, x: Tensor, context: Context, projected: KeyValues | None
+    ) -> tuple[Tensor, AttentionRecord]:
+        if context.memory is None or not isinstance(context.memory_layout, Packed):
+            raise ValueError("a packed target needs a memory that is packed in the same way")
+        return _attend(attention, x, context.memory, self, context.memory_layout), AttentionRecord()
 
 
-def places_in(starts: Tensor, count: int) -> Tensor:
-    """[N]: how far each of `count` tokens is from the start of its sentence; 0 behind the last sentence."""
+def positions_in(starts: Tensor, count: int) -> Tensor:
+    """How far each of `count` tokens is from the start of its sentence, [N]; 0 behind the last sentence."""
     token = torch.arange(count, device=starts.device)
     sentence = torch.searchsorted(starts[1:].contiguous(), token, right=True)
     return torch.where(sentence < len(starts) - 1, token - starts[sentence], 0)
+
+
+def _attend(
+    attention: MultiHeadAttention,
+    x: Tensor,
+    memory: Tensor,
+    layout: Packed,
+    memory_layout: Packed,
+    pattern: Pattern = EVERYTHING,
+    rotation: Rotation | None = None,
+) -> Tensor:
+    """Multi-head attention of x [1, N, D] to the memory [1, M, memory width], which may be x, sentence by sentence."""
+    dropout = attention.dropout if attention.training else 0.0
+    longest = max(layout.longest, memory_layout.longest)
+    causal = pattern.is_causal(longest, longest)
+    starts = layout.starts, memory_layout.starts
+    projections = attention.query, attention.key, attention.value
+    shared_heads = attention.key_value_heads < attention.heads
+    if not shared_heads and rotation is None and all(type(each) is nn.Linear for each in projections):
+        # Fewer and larger matrix products, and one gradient for what comes out of each.
+        heads, width = attention.heads, attention.head_width
+        if memory is x:
+            qkv = _project(x.squeeze(0), projections, heads, width)
+            context = packed_self_attention(
+                qkv, starts[0], causal=causal, scale=attention.scale, dropout=dropout, longest=longest
+            )
+        else:
+            query = attention.query(x.squeeze(0)).unflatten(-1, (heads, width))
+            kv = _project(memory.squeeze(0), projections[1:], heads, width)
+            context = packed_cross_attention(
+                query, kv, *starts, scale=attention.scale, dropout=dropout, longest=longest
+            )
+    else:
+        query = attention.queries(x, rotation)
+        key, value = attention.shared(attention.keys_values(memory, rotation))
+        query, key, value = (each.squeeze(0).transpose(0, 1) for each in (query, key, value))  # [N, H, K]
+        context = packed_attention(
+            query, key, value, *starts, causal=causal, scale=attention.scale, dropout=dropout, longest=longest
+        )
+    output: Tensor = attention.output(context.flatten(1))
+    return output.unsqueeze(0)
+
+
+def _project(x: Tensor, projections: tuple[nn.Linear, ...], heads: int, width: int) -> Tensor:
+    """Several projections of x [N, D] in one matrix product, side by side: [N, projections, H, K]."""
+    weight = torch.cat(tuple(each.weight for each in projections))
+    biases = tuple(each.bias for each in projections if each.bias is not None)
+    joint = F.linear(x, weight, torch.cat(biases) if biases else None)
+    return joint.view(len(x), len(projections), heads, width)

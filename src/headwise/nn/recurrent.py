@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.cache import KeyValues, LayerCache
+from headwise.nn.context import Context
 from headwise.nn.dropout import Dropout
-from headwise.nn.stack import Context, StackOutput
+from headwise.nn.stack import StackOutput
 
 
 class RecurrentStack(nn.Module):

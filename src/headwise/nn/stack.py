@@ -10,34 +10,17 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from headwise.nn.attention import MultiHeadAttention
-from headwise.nn.cache import KeyValues, LayerCache
+from headwise.nn.cache import LayerCache
+from headwise.nn.context import AttentionRecord, Context
 from headwise.nn.dropout import Dropout
 from headwise.nn.feed_forward import FeedForward, GatedFeedForward
 from headwise.nn.masks import EVERYTHING, Pattern
 from headwise.nn.norms import AddAndNorm
-from headwise.nn.packing import Packing
-from headwise.nn.positions import Rotation
-
-
-class Context(NamedTuple):
-    """What the layers of one pass share."""
-
-    mask: Tensor | None = None
-    """Of the sequence itself, [B, 1, 1 or T, S]; a layer's pattern limits it further."""
-    rotation: Rotation | None = None
-    bias: Tensor | None = None
-    """What relative positions add to the scores of self-attention, [1, H, T, S]."""
-    memory: Tensor | None = None
-    """[B, S, encoder width]: the output of the LAST encoder layer, the same for every decoder layer."""
-    memory_mask: Tensor | None = None  # [B, 1, 1, S]
-    packing: Packing | None = None
-    """The row holds many sentences: attention stays inside each of them, and nothing is kept for a next step."""
-    memory_packing: Packing | None = None
-    capture: bool = False
-    """Return every head's weights (takes the explicit attention path)."""
 
 
 class LayerOutput(NamedTuple):
+    """The output of one layer, and what is kept of it."""
+
     hidden: Tensor  # [B, T, D]
     cache: LayerCache
     self_weights: Tensor | None  # [B, H, T, T]
@@ -69,28 +52,14 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, context: Context, cache: LayerCache | None = None) -> LayerOutput:
         """x [B, T, D], the positions that follow those in the cache."""
         cache = cache or LayerCache()
-        x, (past, self_weights) = self.self_norm(
-            x, lambda y: attend_self(self.self_attention, y, context, self.pattern, cache.past)
-        )
-        memory, cross_weights = None, None
-        if self.cross_norm is not None:
-            x, (memory, cross_weights) = self.cross_norm(x, lambda y: self._attend_memory(y, context, cache.memory))
+        layout, pattern = context.layout, self.pattern
+        x, own = self.self_norm(x, lambda y: layout.attend_self(self.self_attention, y, context, pattern, cache.past))
+        cross = AttentionRecord()
+        if self.cross_attention is not None and self.cross_norm is not None:
+            attention = self.cross_attention
+            x, cross = self.cross_norm(x, lambda y: layout.attend_memory(attention, y, context, cache.memory))
         x, _ = self.feed_forward_norm(x, lambda y: (self.feed_forward(y), None))
-        return LayerOutput(x, LayerCache(past, memory), self_weights, cross_weights)
-
-    def _attend_memory(
-        self, x: Tensor, context: Context, projected: KeyValues | None
-    ) -> tuple[Tensor, tuple[KeyValues | None, Tensor | None]]:
-        assert self.cross_attention is not None
-        if context.packing is not None:
-            own, other = context.packing, context.memory_packing
-            return self.cross_attention.packed(x, own, memory=context.memory, memory_packing=other), (None, None)
-        if projected is None:
-            if context.memory is None:
-                raise ValueError("a layer with cross-attention needs a memory")
-            projected = self.cross_attention.keys_values(context.memory)
-        attended = self.cross_attention(x, projected, mask=context.memory_mask, capture=context.capture)
-        return attended.output, (projected, attended.weights)
+        return LayerOutput(x, LayerCache(own.keys_values, cross.keys_values), own.weights, cross.weights)
 
 
 class ParallelLayer(nn.Module):
@@ -120,41 +89,22 @@ class ParallelLayer(nn.Module):
         """x [B, T, D], the positions that follow those in the cache."""
         y = self.self_norm(x)
         past = cache.past if cache else None
-        attended, (past, weights) = attend_self(self.self_attention, y, context, self.pattern, past)
+        attended, own = context.layout.attend_self(self.self_attention, y, context, self.pattern, past)
         if self.feed_forward_norm is not None:
             y = self.feed_forward_norm(x)
         x = x + self.dropout(attended) + self.dropout(self.feed_forward(y))
-        return LayerOutput(x, LayerCache(past), weights, None)
-
-
-def attend_self(
-    attention: MultiHeadAttention, x: Tensor, context: Context, pattern: Pattern, past: KeyValues | None
-) -> tuple[Tensor, tuple[KeyValues | None, Tensor | None]]:
-    """x attends to itself and to the positions in `past`: the output, then what to keep and the weights."""
-    if context.packing is not None:
-        return attention.packed(x, context.packing, pattern=pattern, rotation=context.rotation), (None, None)
-    keys_values = attention.keys_values(x, context.rotation)
-    if past is not None:
-        keys_values = past.append(keys_values)
-    attended = attention(
-        x,
-        keys_values,
-        mask=context.mask,
-        pattern=pattern,
-        rotation=context.rotation,
-        bias=context.bias,
-        capture=context.capture,
-    )
-    return attended.output, (keys_values, attended.weights)
+        return LayerOutput(x, LayerCache(own.keys_values), own.weights, None)
 
 
 class StackOutput(NamedTuple):
+    """The output of a stack of layers, and what is kept of it."""
+
     hidden: Tensor  # [B, T, D]
     cache: tuple[LayerCache, ...]
     self_weights: tuple[Tensor, ...]
-    """[B, H, T, T] a layer; empty unless captured."""
+    """[B, H, T, T] per layer; empty unless captured."""
     cross_weights: tuple[Tensor, ...]
-    """[B, H, T, S] a layer; empty unless captured, or without cross-attention."""
+    """[B, H, T, S] per layer; empty unless captured, or without cross-attention."""
 
 
 class Stack(nn.Module):

@@ -14,7 +14,7 @@ from headwise.data.prepare.encoded_corpus import EncodedCorpus
 from headwise.data.prepare.result import TrainCorpus
 from headwise.models.build import build
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.nn.packing import places_in
+from headwise.nn.packing import positions_in
 from headwise.presets import preset_config
 from headwise.text.tokenizer import Ids, Keys
 from headwise.train.step.memory import halves
@@ -114,7 +114,7 @@ def test_what_a_sampler_makes_longer_than_the_model_takes_is_left_out(encode: En
 
 
 def test_places() -> None:
-    assert places_in(torch.tensor([0, 2, 5, 5]), 7).tolist() == [0, 1, 0, 1, 2, 0, 0]
+    assert positions_in(torch.tensor([0, 2, 5, 5]), 7).tolist() == [0, 1, 0, 1, 2, 0, 0]
 
 
 @pytest.mark.parametrize(

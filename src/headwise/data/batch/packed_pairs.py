@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from headwise.data.batch.padded import Batch
 from headwise.data.batch.plan import Planned
 from headwise.data.batch.stream import BatchStream
-from headwise.nn.packing import Packing, places_in
+from headwise.nn.packing import Packed, positions_in
 
 SPARE_SENTENCES = 1.15
 """A batch has room for so many times the sentences that fill its rows on the mean: each, there or not, is asked for."""
@@ -58,12 +58,12 @@ class PackedBatch:
         return self.target_tokens
 
     @property
-    def source_packing(self) -> Packing:
-        return Packing(self.source_starts, self.source_places, self.longest)
+    def source_layout(self) -> Packed:
+        return Packed(self.source_starts, self.source_places, self.longest)
 
     @property
-    def target_packing(self) -> Packing:
-        return Packing(self.target_starts, self.target_places, self.longest)
+    def target_layout(self) -> Packed:
+        return Packed(self.target_starts, self.target_places, self.longest)
 
     def part(self, sentences: slice) -> "PackedBatch":
         """Some of its sentences, one behind the other as they are, in rows as long as they need."""
@@ -187,11 +187,11 @@ def pack(batch: Batch, pad: int, row: int, slots: int, longest: int) -> PackedBa
     return PackedBatch(
         _filled(source[kept][given], row, pad)[None],
         source_starts,
-        places_in(source_starts, row),
+        positions_in(source_starts, row),
         _filled(shown[kept][said], row, pad)[None],
         _filled(wanted[kept][said], row, pad),
         target_starts,
-        places_in(target_starts, row),
+        positions_in(target_starts, row),
         longest,
         [batch.examples[number] for number in kept.tolist()],
         int(source_lengths.sum()),

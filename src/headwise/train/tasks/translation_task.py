@@ -211,8 +211,8 @@ def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Mo
 def predictions(model: EncoderDecoder, batch: Batch | PackedBatch) -> tuple[Tensor, Tensor, int | None]:
     """Hidden states [N, D], the tokens [N] to be predicted from them, and which of these stands for nothing, if any."""
     if isinstance(batch, PackedBatch):
-        encoded = model.encode(batch.source, packing=batch.source_packing)
-        states = model.decode(batch.shown, encoded, packing=batch.target_packing).hidden.squeeze(0)
+        encoded = model.encode(batch.source, layout=batch.source_layout)
+        states = model.decode(batch.shown, encoded, layout=batch.target_layout).hidden.squeeze(0)
         return states, batch.wanted, model.pad
     shown, wanted = batch.target[:, :-1], batch.target[:, 1:]
     hidden: Tensor = model.decode(shown, model.encode(batch.source)).hidden

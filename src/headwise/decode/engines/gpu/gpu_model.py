@@ -24,7 +24,7 @@ from headwise.nn.kernels.row_product import row_product
 from headwise.nn.kernels.short_attention import packed_self_attention
 from headwise.nn.kernels.token_embedding import token_embedding
 from headwise.nn.norms import PostNorm
-from headwise.nn.packing import Packing
+from headwise.nn.packing import Packed
 from headwise.nn.positions import Learned, PositionEncoding, Rotary
 from headwise.nn.stack import Layer, Stack
 
@@ -76,7 +76,7 @@ class GpuModel:
         kept: Tensor | None = getattr(self.model.source_positions, "_kept", None)
         return kept
 
-    def encode(self, tokens: Tensor, packing: Packing, table: Tensor) -> Tensor:
+    def encode(self, tokens: Tensor, packing: Packed, table: Tensor) -> Tensor:
         """Sources [T] -> keys and values of all layers of the decoder, [T, 2 * layers, G, K]."""
         if self._encoder is None:
             positions = self.model.source_positions
@@ -85,7 +85,7 @@ class GpuModel:
             # Nothing of it may be kept from one pass to the next: a recording would look for it where it was.
             half = self.dtype != torch.float32
             with torch.autocast(self.device.type, self.dtype, enabled=half, cache_enabled=False):
-                memory = self.model.encode(tokens[None], packing=packing).memory[0].to(self.dtype)
+                memory = self.model.encode(tokens[None], layout=packing).memory[0].to(self.dtype)
         else:
             heads = self._encoder.heads
 
@@ -95,7 +95,7 @@ class GpuModel:
                     qkv, packing.starts, causal=False, scale=heads.scale, longest=packing.longest
                 ).flatten(1)
 
-            x = token_embedding(tokens, self._source, packing.places, table)
+            x = token_embedding(tokens, self._source, packing.positions, table)
             memory = self._encoder(x if self._source_norm is None else self._source_norm(x), attend)
         return self._memory(memory).view(len(tokens), -1, self.cross.key_heads, self.cross.width)
 

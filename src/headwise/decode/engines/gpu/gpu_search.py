@@ -30,7 +30,7 @@ from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.int8 import Int8Linear
 from headwise.nn.kernels import usable_on
 from headwise.nn.kernels.likeliest import MOST
-from headwise.nn.packing import Packing
+from headwise.nn.packing import Packed
 from headwise.nn.positions import Rotary
 
 OLD = "needs Triton, and an NVIDIA GPU from 2020 on"
@@ -150,7 +150,7 @@ class _Run:
     def _remember(self, room: int) -> None:
         """Encode what lies packed, and put the keys and values of each token where its slot has them."""
         ids, places, rows, starts, owners, sizes = torch.split(self._packed[room], self._sections(room))
-        packing = Packing(starts.int(), places, self.caches.source)
+        packing = Packed(starts.int(), places, self.caches.source)
         self.caches.remember(rows, self.model.encode(ids, packing, self._tables[0]), owners, sizes)
 
     def step(self, times: int) -> None:
