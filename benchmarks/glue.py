@@ -236,7 +236,7 @@ def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
     import torch
 
     from headwise.config import to_tables
-    from headwise.files.storage import read_json
+    from headwise.files.tables import read_json
     from headwise.models.folder.load import CHECKPOINTS, WEIGHTS
     from headwise.train.run import SCORES, stored_recipe, train
     from headwise.train.start import recipe_from

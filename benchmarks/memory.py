@@ -164,7 +164,7 @@ def control(folder: Path, args: argparse.Namespace) -> None:
     import torch
 
     from headwise.data.batch.stream import Batch
-    from headwise.files.storage import read_json
+    from headwise.files.tables import read_json
     from headwise.models.build import build
     from headwise.presets import resolve
     from headwise.train.loop import clip_gradients

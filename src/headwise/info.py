@@ -11,7 +11,7 @@ from headwise.decode.engines.availability import availability
 from headwise.decode.shortlist.table import find_shortlists
 from headwise.devices import best_device
 from headwise.errors import CheckpointError
-from headwise.files.storage import read_json
+from headwise.files.tables import read_json
 from headwise.metrics import shown
 from headwise.models.folder.load import checkpoints, load
 from headwise.models.folder.weights import parameter_count

@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 import torch
 
-from headwise.files.storage import load_tensors
+from headwise.files.tensors import load_tensors
 from headwise.models.folder.load import checkpoints, load, load_weights
 from headwise.train.checkpoint.checkpoint import read_progress
 from headwise.train.report.console import read_log
@@ -202,9 +202,9 @@ def run_child(
     sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     torch.set_num_threads(1)
     from headwise.cli import main
-    from headwise.files import storage
+    from headwise.files import atomic
 
-    storage.PATIENCE, storage.LOOK_EVERY = seconds_for_room, 0.05
+    atomic.PATIENCE, atomic.LOOK_EVERY = seconds_for_room, 0.05
     watch_files(str(Path(arguments[1]).parent), fault, told.fileno())
     if prepare is not None:
         prepare()

@@ -155,7 +155,7 @@ def test_no_room_for_the_data(whole: Undisturbed, disk: Path) -> None:
     child = start(recipe)
     assert child.wait(60) in (1, 2), child.said()
     check_told(child, run)
-    assert not list(run.glob("data/*.partial-*"))
+    assert not list(run.glob("data/.*.writing"))
     ballast.unlink()
     again = start(recipe)
     assert again.wait(60) == 0, again.said()

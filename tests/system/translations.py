@@ -73,9 +73,9 @@ def run_child(arguments: list[str], out: Path, fault: At | None, seconds_for_roo
     torch.set_num_threads(1)
     from headwise.cli import main
     from headwise.decode.bulk import lines as bulk
-    from headwise.files import storage
+    from headwise.files import atomic
 
-    storage.PATIENCE, storage.LOOK_EVERY = seconds_for_room, 0.05
+    atomic.PATIENCE, atomic.LOOK_EVERY = seconds_for_room, 0.05
     bulk.SAVE_EVERY, bulk.CPU_GROUP_TOKENS, bulk.WINDOW_LINES = 0.02, 300, 100
     watch_files(str(out.parent), fault, os.open(os.devnull, os.O_WRONLY))
     status = main(arguments)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from headwise.config import Recipe, override
 from headwise.data.batch.stream import Batch, Position
-from headwise.files.storage import load_tensors
+from headwise.files.tensors import load_tensors
 from headwise.interrupt import StopRequest
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.presets import resolve

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from headwise.errors import ConfigError, TrainingError
-from headwise.files.storage import load_tensors, read_json
+from headwise.files.tables import read_json
+from headwise.files.tensors import load_tensors
 from headwise.interrupt import StopRequest
 from headwise.models.folder.load import checkpoints
 from headwise.train.loop import clip_gradients

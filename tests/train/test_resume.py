@@ -14,11 +14,13 @@ from torch import nn
 from headwise.config import Recipe
 from headwise.data.batch.stream import Batch
 from headwise.errors import ConfigError
-from headwise.files.storage import load_tensors, read_json
+from headwise.files.lock import locked
+from headwise.files.tables import read_json
+from headwise.files.tensors import load_tensors
 from headwise.models.folder.load import checkpoints, step_folder
 from headwise.train.loop import Objective
 from headwise.train.report.console import read_log
-from headwise.train.run import alone, train
+from headwise.train.run import train
 from headwise.train.step.loss import TokenLoss
 from headwise.train.tasks import translation_task as translation_module
 from headwise.train.tasks.translation_task import teacher_forcing
@@ -144,7 +146,7 @@ def test_changed_data_is_refused(tmp_path: Path, corpus: Path) -> None:
 def test_a_folder_is_trained_by_one_process_at_a_time(tmp_path: Path, corpus: Path) -> None:
     recipe = run_recipe(corpus, tmp_path / "run", {"text.kind": "bytes", "train.steps": 1})
     (tmp_path / "run").mkdir()
-    with alone(tmp_path / "run"), pytest.raises(ConfigError, match="another process"):
+    with locked(tmp_path / "run" / ".lock"), pytest.raises(ConfigError, match="another process"):
         train(recipe, silent)
     assert train(recipe, silent).progress.step == 1
 

@@ -9,7 +9,8 @@ import torch
 import headwise
 from headwise.config import override, to_tables
 from headwise.errors import ConfigError
-from headwise.files.storage import load_tensors, read_json
+from headwise.files.tables import read_json
+from headwise.files.tensors import load_tensors
 from headwise.presets import resolve
 from headwise.train.run import train
 from headwise.train.start import recipe_from, starting_point

@@ -171,7 +171,7 @@ class Translator:
         """Names the weights, wherever they came from."""
         if self._stored is not None:
             return self._stored.digest
-        from headwise.files.storage import tensors_digest
+        from headwise.files.digest import tensors_digest
         from headwise.models.folder.weights import weights_of
 
         return tensors_digest(weights_of(self.model))

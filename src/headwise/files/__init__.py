@@ -1,1 +1,1 @@
-"""Files and folders that appear whole or not at all, locks, digests, and tensors on disk."""
+"""Files on disk: atomic writes, whole folders, locks, digests, JSON tables and tensors."""

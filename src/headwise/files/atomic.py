@@ -1,28 +1,36 @@
-"""Files that are either whole or not there: written beside their place, synced, then renamed into it."""
+"""Atomic writes: a file is written under a temporary name, synced, and renamed, so it is either complete or absent."""
 
 import contextlib
 import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from headwise.errors import CheckpointError
+from headwise.errors import CheckpointError, StoppedError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""No room: on the disk, or in what this user may have of it."""
+"""Error numbers of a full disk and of an exhausted quota."""
 UNFINISHED = ".*.writing"
-"""The names that files and folders have until they are whole."""
+"""Pattern of the temporary names of files and folders."""
+
+PATIENCE = 300.0
+"""Seconds that a run waits for room on a full disk."""
+LOOK_EVERY = 5.0
+"""Seconds between two attempts."""
+
+T = TypeVar("T")
 
 
 class DiskFullError(CheckpointError):
-    """There is no room for what was to be saved; nothing else is wrong."""
+    """There is no room for a file; nothing else is wrong."""
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace the file by one with this content: even a power cut leaves the old one or the new one."""
+    """Replace a file by one with this content: even a power cut leaves either the old file or the new one."""
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(content)
         file.flush()
@@ -39,7 +47,7 @@ def write_json(path: Path, value: Any) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A name to write under; what was written takes the place of `path`, or goes if the writing failed."""
+    """A temporary name to write to, which is renamed to `path` at the end; if the writing fails it is removed."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.writing")
     with disk_errors(path):
         try:
@@ -54,7 +62,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn a failed write into an error that says what could not be saved and that nothing else was lost."""
+    """Turn a failed write into an error that names the file and says that nothing else was lost."""
     try:
         yield
     except OSError as error:
@@ -68,7 +76,7 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what killed processes were writing in a folder; only for the one process that may write there."""
+    """Remove the temporary files of killed processes; only for the one process that may write to the folder."""
     for path in folder.glob(UNFINISHED):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -77,7 +85,7 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make a file's content, or the names in a folder, durable where the system can."""
+    """Make the content of a file, or the names in a folder, durable where the system can."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except PermissionError:  # Windows cannot open folders, and does not need to
@@ -88,22 +96,37 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-@contextlib.contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder to write into, which takes its name when all is written; an empty one may have it before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.writing")
-    with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.mkdir()
+def write_when_there_is_room(
+    write: Callable[[], T], say: Callable[[str], None], stop: Callable[[], bool] = lambda: False
+) -> T:
+    """Call `write`, and while the disk is full call it again, for `PATIENCE` seconds at most; returns its result.
+
+    A run that cannot save has three options. Ending at once would waste the time until somebody looks, for a disk
+    that may be full only for a moment. Going on unsaved would put ever more work at risk and end with other weights
+    than an undisturbed run, as the best checkpoint, or one of those to average, would be missing. So the run waits,
+    reports it, and continues once there is room. If there is none for long, or the run is asked to stop, it ends, and
+    the same command continues from the last save.
+    """
+    until = 0.0
+    while True:
         try:
-            yield temporary
-            for file in temporary.iterdir():
-                sync(file)
-            sync(temporary)
-            if path.is_dir():
-                path.rmdir()
-            temporary.rename(path)
-            sync(path.parent)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+            written = write()
+        except DiskFullError as error:
+            now = time.monotonic()
+            first, until = not until, until or now + PATIENCE
+            if stop():
+                raise StoppedError(
+                    "stopped while the disk was full; what was saved before is kept, and the same command goes on "
+                    "from there"
+                ) from error
+            if now >= until:
+                raise
+            if first:
+                say(f"{error}. Waiting for room, {PATIENCE:,.0f} seconds at most")
+            again = min(now + LOOK_EVERY, until)
+            while time.monotonic() < again and not stop():
+                time.sleep(min(0.1, LOOK_EVERY))
+        else:
+            if until:
+                say("there is room on the disk again: going on")
+            return written

@@ -5,7 +5,6 @@ teach more than the likeliest ones, once the model is good (Edunov et al., 2018)
 which pairs these are (Caswell et al., 2019).
 """
 
-import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,7 +24,8 @@ from headwise.decode.bulk.partial import WHOLE, Done, Share
 from headwise.decode.translator import TranslateOptions, Translation, Translator
 from headwise.errors import ConfigError
 from headwise.files.atomic import write_json
-from headwise.files.storage import read_json
+from headwise.files.digest import file_digest
+from headwise.files.tables import read_json
 from headwise.text.normalise import normalise
 
 HEADER = "source\ttarget\n"
@@ -66,7 +66,7 @@ class Synthetic:
         options = {key: value for key, value in asdict(self.options).items() if key != "batch_tokens"}
         return {
             "model": bulk.model_digest(translator),
-            "texts": {str(path): _digest(path) for path in self.texts},
+            "texts": _digests(self.texts),
             "max_lines": self.max_lines,
             "languages": list(self.languages),
             "search": options,
@@ -162,6 +162,9 @@ def _tagged(source: str, tag: str) -> str:
     return f"{tag} {source}" if tag else source
 
 
-def _digest(path: Path) -> str:
-    with reading(path), path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _digests(paths: Sequence[Path]) -> dict[str, str]:
+    digests = {}
+    for path in paths:
+        with reading(path):
+            digests[str(path)] = file_digest(path)
+    return digests

@@ -23,6 +23,7 @@ from headwise.decode.engines import AUTO
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError
 from headwise.files.atomic import write_json, write_text
+from headwise.files.lock import BusyError, locked
 from headwise.models.folder.description import INT8
 from headwise.models.folder.load import CARD
 from headwise.synthesis.back_translate import usable
@@ -30,7 +31,7 @@ from headwise.synthesis.compare import SPEED_TEST, Comparison, compare_models, s
 from headwise.synthesis.sources import Chosen, choose_sources
 from headwise.train.job import Say
 from headwise.train.report.card import DISTILLATION, with_distillation
-from headwise.train.run import BusyError, Outcome, claim, train
+from headwise.train.run import Outcome, claim, train
 from headwise.train.run import check as check_run
 from headwise.train.start import recipe_from
 
@@ -125,9 +126,9 @@ def in_turn(folder: Path, share: Share, call: Callable[[], T], stop: Callable[[]
         return call()
     while not stop():
         try:
-            with partial.claimed(folder / ".choosing"):
+            with locked(folder / ".choosing"):
                 return call()
-        except partial.BusyError:
+        except BusyError:
             time.sleep(LOOK_EVERY)
     return None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from headwise.config import CorpusConfig, DataConfig, Recipe, to_tables
 from headwise.data.prepare.clean import clean, pair_hashes
 from headwise.data.prepare.cleaning_report import CleaningReport, total
-from headwise.data.prepare.disk_cache import kept
+from headwise.data.prepare.disk_cache import cached
 from headwise.data.prepare.duplicates import SeenHashes
 from headwise.data.prepare.fingerprint import fingerprint, hash_files
 from headwise.data.prepare.held_out import HeldOut
@@ -71,7 +71,7 @@ def choose_sources(recipe: Recipe, folder: Path, keep_references: bool, say: Say
             **({"synthetic": synthetic} if synthetic else {}),
         }
     )
-    return kept(folder, key, say, lambda home: _choose(recipe, home, keep_references, say), _open)
+    return cached(folder, key, say, lambda home: _choose(recipe, home, keep_references, say), _open)
 
 
 def _choose(recipe: Recipe, home: Path, keep_references: bool, say: Say) -> None:

@@ -6,7 +6,6 @@ tokenizer, lies beside them as `tokenizer.part.*`. The JSON is written last and 
 so a folder whose files do not belong together is noticed when it is read, not by bad translations.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,8 @@ from typing import Any
 
 from headwise.errors import CheckpointError
 from headwise.files.atomic import write_bytes, write_json
+from headwise.files.digest import bytes_digest
+from headwise.files.tables import read_json
 
 VERSION = 2
 """Of the file format; raised when an older Headwise could no longer read it. Tokenizers without settings and
@@ -46,10 +47,10 @@ class Parts:
 
 def fingerprint(kind: str, parts: Parts) -> str:
     """A hash of all content: tokenizers with equal ones encode and decode alike."""
-    content: list[Any] = [parts.version, kind, parts.languages, parts.vocabulary, _sha(parts.model)]
+    content: list[Any] = [parts.version, kind, parts.languages, parts.vocabulary, bytes_digest(parts.model)]
     if parts.version > 1:
-        content += [parts.settings, {name: _sha(blob) for name, blob in parts.files.items()}]
-    return _sha(json.dumps(content, ensure_ascii=True, sort_keys=True).encode())
+        content += [parts.settings, {name: bytes_digest(blob) for name, blob in parts.files.items()}]
+    return bytes_digest(json.dumps(content, ensure_ascii=True, sort_keys=True).encode())
 
 
 def write_parts(folder: Path, kind: str, parts: Parts) -> None:
@@ -59,12 +60,12 @@ def write_parts(folder: Path, kind: str, parts: Parts) -> None:
         "kind": kind,
         "languages": parts.languages,
         "vocabulary": parts.vocabulary,
-        "model_sha256": _sha(parts.model) if parts.model else "",
+        "model_sha256": bytes_digest(parts.model) if parts.model else "",
         "fingerprint": fingerprint(kind, parts),
     }
     if parts.version > 1:
         description["settings"] = dict(parts.settings)
-        description["files"] = {name: _sha(blob) for name, blob in parts.files.items()}
+        description["files"] = {name: bytes_digest(blob) for name, blob in parts.files.items()}
     folder.mkdir(parents=True, exist_ok=True)
     if parts.model:
         write_bytes(folder / MODEL_NAME, parts.model)
@@ -81,10 +82,7 @@ def write_parts(folder: Path, kind: str, parts: Parts) -> None:
 def read_parts(folder: Path) -> tuple[str, Parts]:
     """The kind and the parts that `write_parts` saved, checked against their hash."""
     path = folder / JSON_NAME
-    try:
-        description = json.loads(_read(path))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CheckpointError(f"{path} is damaged: {error}") from None
+    description = read_json(path)
     if not isinstance(description, dict):
         raise CheckpointError(f"{path} is damaged: it does not describe a tokenizer")
     version = description.get("version")
@@ -122,13 +120,9 @@ def _names(digests: object) -> bool:
     return isinstance(digests, dict) and not any("/" in name or "\\" in name for name in digests)
 
 
-def _sha(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 def _read_checked(path: Path, digest: str) -> bytes:
     content = _read(path)
-    if _sha(content) != digest:
+    if bytes_digest(content) != digest:
         raise CheckpointError(
             f"{path} is damaged or belongs to another tokenizer: its hash is not the one in {JSON_NAME}"
         )

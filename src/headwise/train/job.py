@@ -16,7 +16,7 @@ from torch import nn
 
 from headwise.config import Recipe
 from headwise.errors import CheckpointError
-from headwise.files.storage import read_json, read_table
+from headwise.files.tables import read_json, read_table
 from headwise.models.folder.load import LoadedModel
 from headwise.train.checkpoint.checkpoint import Progress
 from headwise.train.loop import Objective, Stream, Validate

@@ -16,7 +16,8 @@ from headwise.config import Recipe
 from headwise.data.batch.prefetch import StalledError, prefetch
 from headwise.data.batch.stream import Position
 from headwise.errors import CheckpointError, TrainingError
-from headwise.files.storage import NewerFormatError, write_when_there_is_room
+from headwise.files.atomic import write_when_there_is_room
+from headwise.files.tables import NewerFormatError
 from headwise.interrupt import StopRequest
 from headwise.train.checkpoint.checkpoint import (
     Background,

@@ -15,7 +15,9 @@ from headwise.data.prepare.fingerprint import CACHE
 from headwise.devices import autocast_dtype, best_device
 from headwise.errors import CheckpointError, ConfigError, HeadwiseError
 from headwise.files.atomic import remove_unfinished, write_json, write_text
-from headwise.files.storage import read_table, save_tensors, write_table
+from headwise.files.lock import locked
+from headwise.files.tables import read_table, write_table
+from headwise.files.tensors import save_tensors
 from headwise.interrupt import StopRequest
 from headwise.models.build import build
 from headwise.models.folder.load import (
@@ -47,6 +49,8 @@ from headwise.train.step.tune import check_tuning, tune
 RECIPE = "recipe.json"
 RESOLVED = "resolved"
 """In it, beside the settings: what was taken for those that are 0, which leave it to Headwise."""
+LOCK = ".lock"
+"""Two processes in one output folder would remove each other's checkpoints."""
 SCORES = "scores.json"
 COST = "cost.json"
 
@@ -61,10 +65,6 @@ JOBS = {
     "images": "headwise.train.tasks.image_task",
 }
 """The module of each task; it is imported when it is needed, with what that task alone needs."""
-
-
-class BusyError(ConfigError):
-    """Another process trains in the same folder."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def claimed(run: Path, recipe: Recipe, say: Say) -> Iterator[None]:
     """The output folder, this run's alone."""
     make_folder(run)
     claim(run, recipe, say)
-    with alone(run):
+    with locked(run / LOCK, f"{run} is being trained by another process: choose another --out"):
         for folder in (run, run / "data", run / CHECKPOINTS):  # what a run that was killed was writing
             remove_unfinished(folder)
         yield
@@ -268,7 +268,7 @@ def make_folder(run: Path) -> None:
 
 def remove_if_empty(run: Path) -> None:
     """A run that was refused before it wrote anything of worth leaves no folder."""
-    small = {run / ".lock", run / "data" / CACHE}
+    small = {run / LOCK, run / "data" / CACHE}
     found = {path for path in run.rglob("*") if path != run / "data"}
     if found <= small:
         for path in found:
@@ -368,22 +368,6 @@ def check_same_tokenizer(run: Path, job: Job) -> None:
             f"{run} was begun with another tokenizer than the one that was trained now: put the prepared data back "
             "(data.cache), or choose another --out"
         )
-
-
-@contextlib.contextmanager
-def alone(run: Path) -> Iterator[None]:
-    """Two processes in one output folder would remove each other's checkpoints. A killed one holds nothing."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such locks
-        yield
-        return
-    with (run / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BusyError(f"{run} is being trained by another process: choose another --out") from None
-        yield
 
 
 def finish(run: Path, recipe: Recipe, job: Job, progress: Progress, say: Say) -> Mapping[str, Scored]:

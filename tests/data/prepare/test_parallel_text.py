@@ -1,14 +1,16 @@
 import errno
-import fcntl
 import gzip
 import hashlib
 import json
 import os
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import filelock
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ from headwise.data.prepare import progress
 from headwise.data.prepare.parallel_text import prepare
 from headwise.data.prepare.result import Prepared, TrainCorpus
 from headwise.errors import ConfigError, DataError
+from headwise.files.lock import locked
 from tests.data import tiny
 from tests.data.conftest import Write
 from tests.data.tiny import TinyTokenizer
@@ -251,35 +254,35 @@ def test_what_does_not_change_the_data_does_not_prepare_again(write: Write, tmp_
     assert len(homes) == 1
 
 
-def test_another_run_may_finish_the_same_data_first(
+def test_a_run_waits_for_another_that_prepares_the_same_data(
     write: Write, tmp_path: Path, run: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("a.tsv", tsv(sentences(40)))
     other = Preparation(run.folder)
+    waiting = threading.Thread(target=lambda: other(table(tmp_path, "a.tsv")))
 
     def train(text: TextConfig, texts: Iterable[str], languages: Sequence[str]) -> TinyTokenizer:
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "getpid", lambda: 1)  # the other run is another process
-            other(table(tmp_path, "a.tsv"))
+        waiting.start()
+        while not other.said:
+            time.sleep(0.01)
         return Preparation.train(run, text, texts, languages)
 
     monkeypatch.setattr(run, "train", train)
     assert len(run(table(tmp_path, "a.tsv")).train[0].corpus) == 38
-    assert len(other.trained) == len(run.trained) == 1
+    waiting.join(20)
+    assert (len(run.trained), len(other.trained)) == (1, 0)
+    assert "waiting for another process" in other.said[0]
+    assert not list(run.folder.glob(".*"))
 
 
 def test_only_abandoned_folders_of_killed_runs_are_removed(write: Write, tmp_path: Path, run: Preparation) -> None:
     write("a.tsv", tsv(sentences(40)))
-    killed, alive = run.folder / "x.partial-1", run.folder / "y.partial-2"
+    killed, alive = run.folder / ".x.1.writing", run.folder / ".y.2.writing"
     for folder in (killed, alive):
         folder.mkdir(parents=True)
         (folder / "train-0.spool").touch()
-    descriptor = os.open(alive, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # as a process that is filling it does; the kernel frees a dead one's
+    with locked(run.folder / ".y.lock"):  # as a process that is filling it does
         run(table(tmp_path, "a.tsv"))
-    finally:
-        os.close(descriptor)
     assert alive.exists()
     assert not killed.exists()
 
@@ -291,11 +294,11 @@ def test_without_locks_only_age_tells_what_is_abandoned(
         raise OSError(errno.ENOLCK, "No locks available")
 
     write("a.tsv", tsv(sentences(40)))
-    old, young = run.folder / "x.partial-1", run.folder / "y.partial-2"
+    old, young = run.folder / ".x.1.writing", run.folder / ".y.2.writing"
     for folder in (old, young):
         folder.mkdir(parents=True)
     os.utime(old, (1, 1))
-    monkeypatch.setattr(fcntl, "flock", unsupported)
+    monkeypatch.setattr(filelock.FileLock, "acquire", unsupported)
     run(table(tmp_path, "a.tsv"))
     assert young.exists()
     assert not old.exists()
@@ -346,7 +349,10 @@ def test_a_full_disk_is_a_data_error(
 
     write("a.tsv", tsv(sentences(100)))
     monkeypatch.setattr(build, "write_json", full)
-    with pytest.raises(DataError, match="cannot write the prepared data: No space left"):
+    with pytest.raises(
+        DataError,
+        match=r"cannot write the prepared data: the disk is full: .*data\.cache",
+    ):
         run(table(tmp_path, "a.tsv"))
 
 

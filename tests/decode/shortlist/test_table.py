@@ -27,7 +27,7 @@ from headwise.decode.shortlist.learn import ask, learn_shortlist
 from headwise.decode.shortlist.table import Allowed, Shortlist, Shortlists, read_shortlists, search_restricted
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import CheckpointError, ConfigError, DataError
-from headwise.files.storage import save_tensors
+from headwise.files.tensors import save_tensors
 from headwise.models.build import build
 from headwise.models.folder.load import convert, save_model
 from headwise.nn import int8

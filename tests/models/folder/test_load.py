@@ -12,7 +12,8 @@ import torch
 from headwise.config import TextConfig
 from headwise.data.batch.stream import Position
 from headwise.errors import CheckpointError
-from headwise.files import storage
+from headwise.files import tables
+from headwise.files.tensors import save_tensors
 from headwise.models.build import build
 from headwise.models.folder.load import LoadedModel, Task, load, load_weights, save_description, save_model
 from headwise.models.folder.weights import set_weights, weights_of
@@ -101,7 +102,7 @@ def test_a_run_that_is_still_going_loads_as_its_best_so_far(tmp_path: Path) -> N
     for step, expected in ((10, first), (20, second), (30, third)):
         assert is_model(run / "checkpoints" / f"step-{step:08d}", expected)
     finished = new()
-    storage.save_tensors(run / "model.safetensors", weights_of(finished.model))
+    save_tensors(run / "model.safetensors", weights_of(finished.model))
     assert is_model(run, finished)
 
 
@@ -262,8 +263,8 @@ def test_altered_weights_are_refused(folder: Path) -> None:
 def test_weights_of_a_newer_version_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = load_weights(folder)
     with monkeypatch.context() as newer:
-        newer.setattr(storage, "FORMAT", 7)
-        storage.save_tensors(folder / "model.safetensors", tensors)
+        newer.setattr(tables, "FORMAT", 7)
+        save_tensors(folder / "model.safetensors", tensors)
     with pytest.raises(CheckpointError, match=r"newer Headwise \(format 7"):
         load(folder)
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from headwise.errors import CheckpointError
-from headwise.files.storage import save_tensors
+from headwise.files.tensors import save_tensors
 from headwise.models.folder.shards import has_tensors, load_whole, read_parts, save_shard
 from headwise.train.checkpoint.sharded_state import fill
 

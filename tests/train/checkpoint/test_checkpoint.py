@@ -14,8 +14,9 @@ from safetensors import SafetensorError
 
 from headwise.data.batch.stream import Position
 from headwise.errors import CheckpointError
-from headwise.files import storage
-from headwise.files.storage import load_tensors, read_json
+from headwise.files import atomic, tables
+from headwise.files.tables import read_json, read_table, write_table
+from headwise.files.tensors import load_tensors
 from headwise.models.folder.load import checkpoints
 from headwise.train.checkpoint.checkpoint import Background, Progress, restore_checkpoint, save_checkpoint
 from headwise.train.step.averages import MovingAverage
@@ -248,12 +249,11 @@ def test_a_checkpoint_of_a_newer_version_is_not_passed_over(
     """It is not damaged: going on from an older one would throw good steps away."""
     run_fit(tmp_path, steps=1)
     with monkeypatch.context() as newer:
-        newer.setattr(storage, "FORMAT", 99)
+        newer.setattr(tables, "FORMAT", 99)
         run_fit(tmp_path, steps=2)
     if file != "manifest.json":
-        manifest = {**read_json(checkpoints(tmp_path)[-1] / "manifest.json"), "format": 1}
-        del manifest["digest"]  # as it was before there was one
-        (checkpoints(tmp_path)[-1] / "manifest.json").write_text(json.dumps(manifest))
+        manifest = checkpoints(tmp_path)[-1] / "manifest.json"
+        write_table(manifest, {**read_table(manifest), "format": 1})
     with pytest.raises(CheckpointError, match=r"newer Headwise \(format 99, this one reads up to 1\): upgrade"):
         run_fit(tmp_path, steps=3)
     assert [path.name for path in checkpoints(tmp_path)] == ["step-00000001", "step-00000002"]
@@ -308,7 +308,7 @@ def test_a_full_disk_while_saving_loses_nothing(
         real(*args, **options)  # type: ignore[arg-type]
 
     with monkeypatch.context() as disk:
-        disk.setattr(storage, "PATIENCE", 0.0)
+        disk.setattr(atomic, "PATIENCE", 0.0)
         disk.setattr(safetensors.torch if function == "save_file" else os, function.removeprefix("os."), full)
         with pytest.raises(CheckpointError, match=r"could not write .*step-00000003.*: the disk is full"):
             run_fit(tmp_path, ema=0.9, steps=4)

@@ -9,7 +9,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from headwise.data.batch.stream import ordered_batches
-from headwise.files.storage import read_json
+from headwise.files.tables import read_json
 from headwise.train.checkpoint.checkpoint import Progress
 from headwise.train.report import console as report
 from headwise.train.report.console import RunReporter, read_log

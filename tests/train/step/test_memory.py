@@ -19,7 +19,7 @@ from headwise.data.batch.labelled_batches import LabelledBatch
 from headwise.data.batch.masked import MaskedBatch
 from headwise.data.batch.text_rows import TextBatch
 from headwise.errors import ConfigError, TrainingError
-from headwise.files.storage import read_table
+from headwise.files.tables import read_table
 from headwise.train.run import train
 from headwise.train.step import memory
 from headwise.train.step.backward import Plain

@@ -13,7 +13,8 @@ import torch
 from headwise.config import Recipe, TextConfig, override, read_recipe
 from headwise.data.batch.labelled_batches import LabelledBatch
 from headwise.errors import ConfigError, DataError
-from headwise.files.storage import load_tensors, read_json
+from headwise.files.tables import read_json
+from headwise.files.tensors import load_tensors
 from headwise.models.build import build
 from headwise.models.classifier import Classifier
 from headwise.models.folder.load import LoadedModel, Task, load, save_model, step_folder

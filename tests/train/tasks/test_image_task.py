@@ -16,7 +16,7 @@ from headwise.data.batch.image_batches import ImageStream, Normalisation, Store,
 from headwise.data.batch.stream import Position
 from headwise.data.read.images import ImageSet
 from headwise.errors import ConfigError, DataError
-from headwise.files.storage import load_tensors
+from headwise.files.tensors import load_tensors
 from headwise.models.folder.load import load
 from headwise.train.run import train
 from headwise.train.tasks.image_task import measure, open_job, split, with_classes

@@ -13,7 +13,8 @@ import torch
 import headwise
 from headwise.config import Recipe
 from headwise.errors import ConfigError, DataError
-from headwise.files.storage import load_tensors, read_json
+from headwise.files.tables import read_json
+from headwise.files.tensors import load_tensors
 from headwise.models.folder.load import checkpoints, step_folder
 from headwise.train.report.console import read_log
 from headwise.train.run import train

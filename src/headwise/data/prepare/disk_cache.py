@@ -1,11 +1,9 @@
-"""Prepared data that is kept: a folder named after a fingerprint of everything it depends on.
+"""Disk cache of prepared data: one folder per fingerprint of everything that the data depends on.
 
-It is built under another name, sealed, and renamed when complete: a folder that has the name is whole, and if it has
-been damaged since, it is noticed.
+A folder is built under a temporary name and renamed when it is complete; its manifest tells later damage.
 """
 
 import contextlib
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -13,97 +11,86 @@ from pathlib import Path
 from typing import TypeVar
 
 from headwise.errors import CheckpointError, DataError
-from headwise.files.atomic import FULL
-from headwise.files.seal import check_seal, seal
+from headwise.files.atomic import UNFINISHED, DiskFullError
+from headwise.files.folder import check_manifest, whole_folder, write_manifest
+from headwise.files.lock import BusyError, locked
 
 T = TypeVar("T")
 
 _ABANDONED = 24 * 3600.0
-"""Seconds after which an unfinished folder that nobody writes to belongs to a run that was killed, where the file
-system does not tell."""
+"""Seconds without a write after which an unfinished folder counts as a killed run's, on a file system without locks."""
 
 
-def kept(
+def cached(
     folder: Path,
     key: str,
     say: Callable[[str], None],
     build: Callable[[Path], None],
     open_folder: Callable[[Path], T],
 ) -> T:
-    """What `open_folder` makes of `folder / key`, which `build` fills if it is not there or not in order."""
+    """Open `folder / key` with `open_folder`, after `build` has filled it if it was missing or damaged.
+
+    A process that needs data which another one is preparing waits for it.
+    """
     home = folder / key
-    if home.exists():
-        try:
-            check_seal(home)
-            found = open_folder(home)
-        except (DataError, CheckpointError) as error:
-            say(f"preparing the data again: {error}")
-            shutil.rmtree(home)
-        else:
-            say(f"using the prepared data in {home}")
-            return found
-    _remove_abandoned(folder)
-    partial = folder / f"{key}.partial-{os.getpid()}"
     try:
-        shutil.rmtree(partial, ignore_errors=True)  # in a container, a killed run may have had the same number
-        with _claimed(partial):
-            build(partial)
-            seal(partial)
-            _publish(partial, home)
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder, key, say) as protected:
+            if home.exists():
+                try:
+                    check_manifest(home)
+                    found = open_folder(home)
+                except (DataError, CheckpointError) as error:
+                    say(f"preparing the data again: {error}")
+                    shutil.rmtree(home)
+                else:
+                    say(f"using the prepared data in {home}")
+                    return found
+            _remove_abandoned(folder, key, protected)
+            with whole_folder(home, replace=True) as unfinished:
+                build(unfinished)
+                write_manifest(unfinished)
+            return open_folder(home)
+    except DiskFullError as error:
+        advice = "the disk is full: make room, or choose another disk with data.cache"
+        raise DataError(f"{folder}: cannot write the prepared data: {advice}") from error
     except OSError as error:
-        advice = ": make room, or choose another disk with data.cache" if error.errno in FULL else ""
-        raise DataError(f"{folder}: cannot write the prepared data: {error.strerror or error}{advice}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return open_folder(home)
-
-
-def _publish(partial: Path, home: Path) -> None:
-    """Give a complete folder its name - unless another run was as fast, with the same result."""
-    try:
-        partial.rename(home)
-    except OSError:
-        if not home.is_dir():
-            raise
-
-
-def _remove_abandoned(folder: Path) -> None:
-    """What killed runs have left: each would be as large as the data."""
-    for partial in folder.glob("*.partial-*"):
-        with contextlib.suppress(OSError), _locked(partial) as locked:  # OSError: another start removes it
-            newest = max((path.stat().st_mtime for path in [partial, *partial.rglob("*")]), default=0.0)
-            if locked or (locked is None and time.time() - newest > _ABANDONED):
-                shutil.rmtree(partial, ignore_errors=True)
+        raise DataError(f"{folder}: cannot write the prepared data: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager
-def _claimed(partial: Path) -> Iterator[None]:
-    """A new folder that others can see is being filled."""
-    while True:
-        partial.mkdir()
-        with _locked(partial, wait=True):
-            if partial.exists():  # not if it was taken for abandoned before it was locked
-                yield
-                return
-
-
-@contextlib.contextmanager
-def _locked(folder: Path, wait: bool = False) -> Iterator[bool | None]:
-    """Whether the folder could be locked: False if a living process holds it, None if the system cannot tell."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such locks
-        yield None
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        locked: bool | None = True
+def _locked(folder: Path, key: str, say: Callable[[str], None]) -> Iterator[bool]:
+    """Hold the lock of a key; yields False if the file system has no locks."""
+    path = _lock(folder, key)
+    with contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            locked = False
-        except OSError:
-            locked = None
-        yield locked
-    finally:
-        os.close(descriptor)
+            protected = stack.enter_context(locked(path))
+        except BusyError:
+            say("waiting for another process, which is preparing the same data")
+            protected = stack.enter_context(locked(path, wait=True))
+        stack.callback(path.unlink, missing_ok=True)
+        yield protected
+
+
+def _remove_abandoned(folder: Path, key: str, protected: bool) -> None:
+    """Remove the unfinished folders of killed runs, each of which may be as large as the data."""
+    for path in folder.glob(UNFINISHED):
+        if not path.is_dir():
+            continue
+        other = path.name.split(".")[1]
+        with contextlib.suppress(OSError, BusyError):  # OSError: another process removes it too
+            if other == key:
+                _remove_if_abandoned(path, protected)
+                continue
+            with locked(_lock(folder, other)) as held:
+                _remove_if_abandoned(path, held)
+                _lock(folder, other).unlink(missing_ok=True)
+
+
+def _remove_if_abandoned(path: Path, protected: bool) -> None:
+    if protected or time.time() - max(each.stat().st_mtime for each in [path, *path.rglob("*")]) > _ABANDONED:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _lock(folder: Path, key: str) -> Path:
+    return folder / f".{key}.lock"

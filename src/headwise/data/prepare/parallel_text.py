@@ -12,7 +12,7 @@ from typing import Any
 
 from headwise.config import CorpusConfig, DataConfig, TextConfig, to_tables
 from headwise.data.prepare.cleaning_report import CleaningReport
-from headwise.data.prepare.disk_cache import kept
+from headwise.data.prepare.disk_cache import cached
 from headwise.data.prepare.encoded_corpus import VERSION, EncodedCorpus
 from headwise.data.prepare.fingerprint import fingerprint, hash_files
 from headwise.data.prepare.passes import MANIFEST, MANIFEST_KEYS, build
@@ -62,7 +62,7 @@ def prepare(
     def open_folder(home: Path) -> Prepared:
         return _open(home, key, data, hashes, tokenizer or load_tokenizer(home / "tokenizer"))
 
-    return kept(folder, key, say, fill, open_folder)
+    return cached(folder, key, say, fill, open_folder)
 
 
 def directions(data: DataConfig) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 
 from headwise.config import CorpusConfig, DataConfig, TextConfig, to_tables
-from headwise.data.prepare.disk_cache import kept
+from headwise.data.prepare.disk_cache import cached
 from headwise.data.prepare.encoded_corpus import Ids
 from headwise.data.prepare.fingerprint import fingerprint, hash_files
 from headwise.data.prepare.progress import Progress
@@ -138,7 +138,7 @@ def prepare_text(
         test = tuple(texts[name] for name in parts if name.startswith("test-"))
         return PreparedText(home, used, train, valid, test, files)
 
-    return kept(folder, key, say, build, open_folder)
+    return cached(folder, key, say, build, open_folder)
 
 
 def text_paths(corpora: Iterable[CorpusConfig], data: DataConfig) -> list[Path]:

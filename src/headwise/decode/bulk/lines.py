@@ -6,7 +6,6 @@ and with it every last digit of a score, does not depend on where the work was i
 share it: each takes every so many-th group.
 """
 
-import hashlib
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +15,8 @@ from typing import Any
 
 from headwise.decode.bulk.partial import WHOLE, Done, Group, Plan, Share, open_partial, plan_of, progress_of
 from headwise.decode.translator import TranslateOptions, Translation, Translator
-from headwise.files.storage import write_when_there_is_room
+from headwise.files.atomic import write_when_there_is_room
+from headwise.files.digest import bytes_digest
 
 WINDOW_LINES = 16_384
 WINDOW_CHARACTERS = 1 << 22
@@ -201,4 +201,4 @@ def model_digest(translator: Translator) -> str:
     """Names the weights, the tokenizer and the shortlist, wherever they came from."""
     parts = [translator.tokenizer.fingerprint, translator.weights_digest()]
     parts += [translator.shortlist.digest] if translator.shortlist else []
-    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+    return bytes_digest(" ".join(parts).encode())

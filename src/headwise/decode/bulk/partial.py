@@ -8,7 +8,6 @@ of each (`NAME.partial-2-of-8`), and put them in order together.
 """
 
 import contextlib
-import hashlib
 import itertools
 import json
 import os
@@ -21,13 +20,11 @@ from typing import IO, Any, NamedTuple
 
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import disk_errors, sync
-from headwise.files.storage import read_table, write_table
+from headwise.files.digest import file_digest
+from headwise.files.lock import BusyError, locked
+from headwise.files.tables import read_table, write_table
 
 FORMAT = 2
-
-
-class BusyError(ConfigError):
-    """Another process is at it."""
 
 
 @dataclass(frozen=True)
@@ -283,13 +280,13 @@ def finish(out: Path, make: Make | None = None, share: Share = WHOLE) -> bool:
     lock = _merging(out)
     if not progress_of(out, share).complete:
         return False
-    with claimed(lock):
+    with locked(lock, f"{out}: another process is putting its lines in order"):
         if not progress_of(out, share).complete:  # another process has been here
             return False
         made = Begun.read(state_path(out, share)).made
         (make or (lambda rows: write_rows(out, rows)))(rows_in_order(out, share))
         # From here on it is finished, whatever of this is left after a kill.
-        write_table(made_path(out), {"made": made, "content": _digest(out)})
+        write_table(made_path(out), {"made": made, "content": file_digest(out)})
         _remove_of(out, made, finished=True)
         lock.unlink(missing_ok=True)  # one that starts now may have done it
         if make is not None and share.count == 1:
@@ -321,7 +318,7 @@ def is_made(out: Path, made: dict[str, Any], *, guarded: bool = False) -> bool:
         table = {}
     before = table.get("made")
     alike = before == json.loads(json.dumps(made))
-    untouched = out.is_file() and (alike or guarded) and _digest(out) == table.get("content")
+    untouched = out.is_file() and (alike or guarded) and file_digest(out) == table.get("content")
     if guarded and table and out.is_file() and not untouched:
         raise ConfigError(f"{out} was changed since it was translated: choose another --output, or move it away")
     same = alike and untouched
@@ -339,17 +336,14 @@ def _remove_of(out: Path, made: Any, *, finished: bool) -> None:
     for path, _ in _states(out):
         begun = _read_if_there(path)
         if begun is not None and begun.made == made and begun.done.complete:
-            path.with_suffix("").unlink(missing_ok=True)
+            content = path.with_suffix("")
+            content.unlink(missing_ok=True)
+            _lock(content).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
     written = f".{out.name}.partial", f".{made_path(out).name}."
     for path in out.parent.iterdir() if finished else ():  # what killed processes were writing
         if path.name.startswith(written) and path.name.endswith(".writing"):
             path.unlink(missing_ok=True)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_rows(out: Path, rows: Iterator[bytes]) -> None:
@@ -451,14 +445,9 @@ def claimed(path: Path) -> Iterator[IO[bytes]]:
         file = path.open("ab+", buffering=0)  # what could not be written must not be written later
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
-    with file:
-        try:
-            import fcntl
-        except ImportError:  # Windows has no such locks
-            pass
-        else:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise BusyError(f"{path}: another process is writing it") from None
+    with file, locked(_lock(path), f"{path}: another process is writing it"):
         yield file
+
+
+def _lock(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")

@@ -1,6 +1,5 @@
 """What a text file holds, before hours are spent on it: how much, whether all of it can be read, and its digest."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from headwise.data.prepare.progress import Progress
 from headwise.data.read.files import numbered_lines, reading
 from headwise.errors import DataError
+from headwise.files.digest import file_digest
 
 _LOOK = 4096  # lines between two looks at the clock
 
@@ -27,14 +27,14 @@ class Survey:
 
     def check(self, path: Path) -> None:
         """Refuse a file that is not the same any more."""
-        if _stat(path) != (self.size, self.changed) and file_digest(path) != self.digest:
+        if _stat(path) != (self.size, self.changed) and _digest(path) != self.digest:
             raise DataError(f"{path}: it was changed while it was translated: remove the partial result to start anew")
 
 
 def survey(path: Path, say: Callable[[str], None] = lambda text: None) -> Survey:
     """Read a file of lines, which may be compressed; what cannot be read is an error that names the line."""
     size, changed = _stat(path)
-    digest = file_digest(path)
+    digest = _digest(path)
     told, lines, length = Progress(say), 0, 0
     for lines, text in numbered_lines(path):
         length += len(text) if text.isascii() else len(text.encode())
@@ -43,9 +43,9 @@ def survey(path: Path, say: Callable[[str], None] = lambda text: None) -> Survey
     return Survey(lines, length, digest, size, changed)
 
 
-def file_digest(path: Path) -> str:
-    with reading(path), path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _digest(path: Path) -> str:
+    with reading(path):
+        return file_digest(path)
 
 
 def _stat(path: Path) -> tuple[int, int]:

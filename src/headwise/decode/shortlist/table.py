@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import Prefixes, SearchRequest
 from headwise.errors import CheckpointError, ConfigError
-from headwise.files.storage import altered, content_digest, opened
+from headwise.files.digest import arrays_digest
+from headwise.files.tables import digest_mismatch
+from headwise.files.tensors import open_tensors
 from headwise.models.folder.config_file import shortlist_path
 from headwise.models.folder.description import INT8
 from headwise.text.tokenizer import Tokenizer
@@ -127,7 +129,7 @@ class Shortlists:
     @cached_property
     def digest(self) -> str:
         """Names what the tables hold."""
-        return _digest(self.arrays())
+        return arrays_digest(self.arrays())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What is stored."""
@@ -147,29 +149,21 @@ class Shortlists:
     def save(self, path: Path) -> None:
         import torch
 
-        from headwise.files.storage import save_tensors
+        from headwise.files.tensors import save_tensors
 
         save_tensors(path, {name: torch.from_numpy(array) for name, array in self.arrays().items()})
-
-
-def _digest(arrays: dict[str, NDArray[Any]]) -> str:
-    """As `save_tensors` has it."""
-    return content_digest(
-        (name, f"torch.{array.dtype}", array.shape, [array.reshape(-1).view(np.uint8)])
-        for name, array in sorted(arrays.items())
-    )
 
 
 def read_shortlists(path: Path, tokenizer: Tokenizer) -> Shortlists:
     """What was saved; a file that is damaged, or of another tokenizer, is refused. Without PyTorch."""
     again = "make it again with `headwise shortlist`, or remove it"
     try:
-        with opened(path, "np") as (file, digest):
+        with open_tensors(path, "np") as (file, digest):
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except TypeError as error:  # of numbers that NumPy does not have
         raise CheckpointError(f"{path}: damaged ({error}): {again}") from None
-    if digest != _digest(arrays):
-        raise altered(path)
+    if digest != arrays_digest(arrays):
+        raise digest_mismatch(path)
     try:
         about: dict[str, Any] = json.loads(arrays["about"].tobytes())
         if about["format"] > FORMAT:

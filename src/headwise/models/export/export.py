@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 
 from headwise.errors import ConfigError
-from headwise.files.atomic import whole_folder
+from headwise.files.folder import whole_folder
 from headwise.models.export import ctranslate2
 from headwise.models.folder.description import Description
 from headwise.models.folder.load import load

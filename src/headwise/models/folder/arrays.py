@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwise.errors import CheckpointError
-from headwise.files.storage import altered, content_digest, opened
+from headwise.files.digest import content_digest
+from headwise.files.tables import digest_mismatch
+from headwise.files.tensors import open_tensors
 
 PIECE = 1 << 20
 """Bytes that are read at once to check them."""
@@ -41,13 +43,13 @@ class StoredArrays(Mapping[str, NDArray[Any]]):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with opened(path, "np") as (_, digest):  # which looks whether all places are within the file
+        with open_tensors(path, "np") as (_, digest):  # which looks whether all places are within the file
             self._places = _places(path)
         self.digest = content_digest(
             (name, DTYPES[place.dtype][1], place.shape, self._pieces(place)) for name, place in self._places.items()
         )
         if digest != self.digest:
-            raise altered(path)
+            raise digest_mismatch(path)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

@@ -3,14 +3,14 @@
 It is read without PyTorch.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 from headwise.config import ModelConfig, from_tables, modern_model, to_tables
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import write_json
-from headwise.files.storage import FORMAT, check_format, read_json, text_digest
+from headwise.files.digest import table_digest
+from headwise.files.tables import FORMAT, check_format, read_json
 from headwise.models.folder.description import INT8, PRECISIONS, Description, Ids, Task
 from headwise.text.kinds import load_tokenizer
 
@@ -34,7 +34,7 @@ def save_description(folder: Path, description: Description) -> None:
     }
     if description.precision != "float32":
         described["precision"] = description.precision
-    write_json(folder / CONFIG, {**described, "digest": _digest(described)})
+    write_json(folder / CONFIG, {**described, "digest": table_digest(described)})
 
 
 def is_rounded(folder: str | Path) -> bool:
@@ -61,7 +61,7 @@ def load_description(folder: Path) -> Description:
             "they are not of one run"
         )
     digest = described.pop("digest", None)
-    if digest is not None and digest != _digest(described):
+    if digest is not None and digest != table_digest(described):
         raise CheckpointError(f"{path}: altered: its content does not match its digest")
     try:
         ids = from_tables(Ids, described.get("ids", {}), "ids.")
@@ -101,7 +101,3 @@ def _describe(path: Path, described: dict[str, Any]) -> tuple[ModelConfig, Task]
     ):
         raise CheckpointError(f"{path}: damaged: task.directions must be pairs of languages")
     return config, task
-
-
-def _digest(described: dict[str, Any]) -> str:
-    return text_digest(json.dumps(described, sort_keys=True).encode())

@@ -10,8 +10,10 @@ from typing import Any
 import torch
 
 from headwise.errors import CheckpointError, ConfigError
-from headwise.files.atomic import whole_folder, write_json, write_text
-from headwise.files.storage import check_folder, load_tensors, read_json, save_tensors
+from headwise.files.atomic import write_json, write_text
+from headwise.files.folder import check_manifest, whole_folder
+from headwise.files.tables import read_json
+from headwise.files.tensors import load_tensors, save_tensors
 from headwise.models.folder.config_file import (
     CONFIG,
     SHORTLIST,
@@ -183,7 +185,7 @@ def load_weights(folder: Path) -> Weights:
     """The weights that a model folder, a checkpoint or a run's folder would translate with."""
     if (folder / WEIGHTS).exists() or not (folder / CHECKPOINTS).is_dir():
         if (folder / STATE).exists():
-            check_folder(folder)
+            check_manifest(folder)
         return merged_weights(load_whole(folder, AVERAGED if has_tensors(folder, AVERAGED) else WEIGHTS))
     finished = checkpoints(folder)
     if not finished:

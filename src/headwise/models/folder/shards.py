@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headwise.errors import CheckpointError
-from headwise.files.storage import load_tensors, save_tensors
+from headwise.files.tensors import load_tensors, save_tensors
 
 
 def save_shard(folder: Path, file: str, rank: int, size: int, parts: Mapping[str, Tensor]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise.errors import CheckpointError
-from headwise.files.storage import read_json
+from headwise.files.tables import read_json
 from headwise.models.folder.description import Description, Task
 from headwise.models.folder.weights import Weights
 from headwise.models.published.exchange import import_published

@@ -1,11 +1,11 @@
 """What the JSON files beside a published tokenizer say about its special tokens, brought together."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headwise.errors import CheckpointError
+from headwise.files.tables import read_json
 
 ROLES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
 
@@ -87,15 +87,6 @@ def content(token: object) -> str:
     if isinstance(token, dict):
         token = token.get("content")
     return token if isinstance(token, str) else ""
-
-
-def read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CheckpointError(f"{path} is damaged: {error}") from None
 
 
 def _optional(path: Path) -> dict[str, Any]:

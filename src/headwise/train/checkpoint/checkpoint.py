@@ -1,6 +1,6 @@
 """All that a run needs to go on exactly where it was: weights, optimiser, random state, place in the data.
 
-A checkpoint is a folder `checkpoints/step-00000500` that appears whole or not at all (see files/storage.py).
+A checkpoint is a folder `checkpoints/step-00000500` that appears whole or not at all (see files/folder.py).
 """
 
 import contextlib
@@ -19,7 +19,9 @@ from headwise.config import from_tables
 from headwise.data.batch.stream import Position
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import write_json
-from headwise.files.storage import check_folder, load_tensors, new_folder, read_json, save_tensors
+from headwise.files.folder import check_manifest, whole_folder, write_manifest
+from headwise.files.tables import read_json
+from headwise.files.tensors import load_tensors, save_tensors
 from headwise.models.folder.load import AVERAGED, STATE, WEIGHTS, checkpoints, load_weights, step_folder
 from headwise.models.folder.shards import has_tensors, save_shard
 from headwise.models.folder.weights import weights_of
@@ -132,10 +134,11 @@ def save_checkpoint(
         write_json(folder / STATE, dataclasses.asdict(progress))
 
     def write_whole() -> None:
-        with new_folder(path) as folder:
+        with whole_folder(path, replace=True) as folder:
             for file, named in tensors.items():
                 save_tensors(folder / file, named)
             write_rest(folder)
+            write_manifest(folder)
 
     def write_part(folder: Path) -> None:
         for file, named in tensors.items():
@@ -145,8 +148,9 @@ def save_checkpoint(
 
     if in_parts(model):
         with contextlib.ExitStack() as stack:
-            folder = group.from_first(lambda: stack.enter_context(new_folder(path)))
+            folder = group.from_first(lambda: stack.enter_context(whole_folder(path, replace=True)))
             group.together(lambda: patiently(lambda: write_part(folder)))
+            group.first_alone(lambda: write_manifest(folder))
             group.first_alone(stack.close)
     elif background is not None:
         tensors = {file: copied(named) for file, named in tensors.items()}
@@ -212,7 +216,7 @@ def restore_checkpoint(
     group: Group = ALONE,
 ) -> Progress:
     """Put everything back as it was when the checkpoint was written, by however many processes."""
-    check_folder(path)
+    check_manifest(path)
     progress = read_progress(path)
     fill(weights_of(model), path, WEIGHTS)
     fill_optimiser(model, optimiser, path, OPTIMISER)

@@ -11,7 +11,7 @@ from headwise.config import Recipe
 from headwise.data.prepare.result import Prepared, SourceFile
 from headwise.decode.open import COMMANDS
 from headwise.errors import CheckpointError
-from headwise.files.storage import read_json
+from headwise.files.tables import read_json
 from headwise.models.folder.load import LoadedModel
 from headwise.models.folder.weights import parameter_count
 from headwise.train.checkpoint.checkpoint import Progress

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from headwise.config import Recipe
 from headwise.devices import autocast_dtype
 from headwise.errors import CheckpointError, ConfigError, TrainingError
-from headwise.files.storage import read_table
+from headwise.files.tables import read_table
 from headwise.train.step.backward import Plain, tensors_of
 from headwise.train.step.loss import TokenLoss
 

@@ -16,7 +16,7 @@ from headwise.decode.engines.native.library import supported, why_not
 from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.translator import Translator
 from headwise.errors import CheckpointError
-from headwise.files.storage import load_tensors, save_tensors
+from headwise.files.tensors import load_tensors, save_tensors
 from headwise.models.folder.arrays import StoredArrays
 from headwise.models.folder.load import convert, save_model
 from tests.taught import SHAPE, SOURCES, TARGETS, taught

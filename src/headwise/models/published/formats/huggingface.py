@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headwise.errors import CheckpointError
 from headwise.files.atomic import disk_errors, write_json
-from headwise.files.storage import write_safetensors
+from headwise.files.tensors import write_safetensors
 from headwise.models.published.formats.value import Foreign
 
 CONFIG = "config.json"

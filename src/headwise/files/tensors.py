@@ -1,0 +1,93 @@
+"""Tensors on disk, refused with a reason if they are not exactly what was written.
+
+The files are safetensors with a digest of the content in the header. Nothing is pickled or executed. PyTorch is
+imported only where there are tensors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError, safe_open
+
+from headwise.errors import CheckpointError
+from headwise.files import tables
+from headwise.files.atomic import FULL, replacing, sync
+from headwise.files.digest import tensors_digest
+from headwise.files.tables import check_format, digest_mismatch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+HEADER = "headwise"
+"""The one key of the metadata: safetensors writes several in random order, and equal runs write equal files."""
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write named tensors with their digest, atomically."""
+    content = {name: tensor.detach().cpu().contiguous() for name, tensor in sorted(tensors.items())}
+    header = {"format": tables.FORMAT, "digest": tensors_digest(content)}
+    write_safetensors(path, content, {HEADER: json.dumps(header)})
+
+
+def write_safetensors(path: Path, content: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    """Write a safetensors file atomically; no two tensors may share memory."""
+    from safetensors.torch import save_file
+
+    with replacing(path) as temporary:
+        # safetensors writes to a temporary file first, which a kill would leave behind: hence in a folder that
+        # `remove_unfinished` knows.
+        aside = temporary.with_name(temporary.name.removesuffix(".writing") + ".tensors.writing")
+        try:
+            aside.mkdir(exist_ok=True)
+            save_file(content, aside / path.name, metadata=metadata)
+            (aside / path.name).replace(temporary)
+        except SafetensorError as error:  # safetensors hides the OSError in its message
+            numbers = [number for number in FULL if f"(os error {number})" in str(error)]
+            raise OSError(numbers[0] if numbers else errno.EIO, str(error)) from None
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        temporary.chmod(0o644)  # safetensors lets only the owner read, but a model is there to be passed on
+        sync(temporary)
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors that `save_tensors` wrote; a file with any other content is refused.
+
+    They are copied into memory: tensors that stay mapped to the file would change, or end the process with SIGBUS,
+    when somebody overwrites it in place.
+    """
+    with open_tensors(path, "pt") as (file, digest):
+        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+    if digest != tensors_digest(tensors):
+        raise digest_mismatch(path)
+    return tensors
+
+
+@contextlib.contextmanager
+def open_tensors(path: Path, framework: str) -> Iterator[tuple[Any, str]]:
+    """An open file that `save_tensors` wrote, and the digest that its content must have."""
+    try:
+        with safe_open(path, framework=framework) as file:
+            header = _header(path, file.metadata() or {})
+            yield file, header["digest"]
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: missing") from None
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: truncated or damaged ({error})") from None
+
+
+def _header(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
+    if HEADER not in metadata:
+        raise CheckpointError(f"{path}: not written by Headwise: its header holds no digest")
+    header = json.loads(metadata[HEADER])
+    check_format(path, header)
+    if not isinstance(header.get("digest"), str):
+        raise CheckpointError(f"{path}: damaged: its header holds no digest")
+    return dict(header)
