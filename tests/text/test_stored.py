@@ -55,7 +55,7 @@ def test_a_folder_in_place_of_a_file(tmp_path: Path) -> None:
         load_tokenizer(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"null", b"\xff\xfe", b"[" * 100_000])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"null", b"\xff\xfe", b"[" * 100_000, b"1" * 5_000])
 def test_json_that_is_no_tokenizer(saved: Path, content: bytes) -> None:
     (saved / "tokenizer.json").write_bytes(content)
     with pytest.raises(CheckpointError, match=r"tokenizer\.json is damaged"):

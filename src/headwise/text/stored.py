@@ -15,7 +15,6 @@ from typing import Any
 from headwise.errors import CheckpointError
 from headwise.files.atomic import write_bytes, write_json
 from headwise.files.digest import bytes_digest
-from headwise.files.tables import read_json
 
 VERSION = 2
 """Of the file format; raised when an older Headwise could no longer read it. Tokenizers without settings and
@@ -82,7 +81,10 @@ def write_parts(folder: Path, kind: str, parts: Parts) -> None:
 def read_parts(folder: Path) -> tuple[str, Parts]:
     """The kind and the parts that `write_parts` saved, checked against their hash."""
     path = folder / JSON_NAME
-    description = read_json(path)
+    try:
+        description = json.loads(_read(path))
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
+        raise CheckpointError(f"{path} is damaged: {error}") from None
     if not isinstance(description, dict):
         raise CheckpointError(f"{path} is damaged: it does not describe a tokenizer")
     version = description.get("version")

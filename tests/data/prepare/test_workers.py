@@ -104,7 +104,7 @@ def test_nobody_is_left_when_it_ends_early() -> None:
 
 PARENT = """
 import signal, sys, time
-from headwise.data import workers
+from headwise.data.prepare import workers
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background, where tests may run, ignores it
 workers.FEW = 0
 sys.path.insert(0, {folder!r})
