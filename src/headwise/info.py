@@ -34,7 +34,7 @@ def describe_folder(folder: Path) -> dict[str, Any]:
     if loaded.precision != "float32":
         facts["weights"] = f"{loaded.precision}, for translating on a CPU"
     if loaded.task.directions:
-        facts["directions"] = ", ".join(f"{s or '?'}-{t or '?'}" for s, t in loaded.task.directions)
+        facts["directions"] = loaded.task.known_directions
     if loaded.task.labels:
         facts["labels"] = ", ".join(loaded.task.labels)
     facts |= {

@@ -251,7 +251,8 @@ class Translator:
         frame = self._frame(source, target)
         source_ids = [self._source_ids(text, frame) for text in sources]
         target_ids = [[*frame.start, *ids] for ids in self.tokenizer.encode_target_batch(targets)]
-        return self.log_probabilities(source_ids, target_ids, frame.sos)
+        found = self.log_probabilities(source_ids, target_ids, frame.sos)
+        return [each[len(frame.start) :] for each in found]
 
     def log_probabilities(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], sos: int | None = None
@@ -313,6 +314,7 @@ class Translator:
             exact=options.exact,
             no_repeat=options.no_repeat,
             forbidden=self.tokenizer.specials,
+            unscored=len(frame.start),
         )
         limits = [
             min(int(len(source) * options.max_ratio + options.max_extra + len(prefix)), self._positions - 1)
@@ -332,7 +334,7 @@ class Translator:
         alignments = self._align(sources, found, frame.sos) if options.alignments else None
         return [
             [
-                self._translation(hypothesis, alignments[row][rank] if alignments else [])
+                self._translation(hypothesis, len(frame.start), alignments[row][rank] if alignments else [])
                 for rank, hypothesis in enumerate(hypotheses)
             ]
             for row, hypotheses in enumerate(found)
@@ -364,11 +366,12 @@ class Translator:
             weights = cross_weights[max(0, len(cross_weights) - 2)].mean(1)  # [pairs, T, S]
         return list(weights.float().cpu().numpy())
 
-    def _translation(self, hypothesis: Hypothesis, alignment: Alignment) -> Translation:
+    def _translation(self, hypothesis: Hypothesis, start: int, alignment: Alignment) -> Translation:
+        """Translation without the `start` tokens that the decoder is given."""
         return Translation(
             text=self.tokenizer.decode(hypothesis.tokens),
             score=hypothesis.score,
-            tokens=self.tokenizer.pieces(hypothesis.tokens),
+            tokens=self.tokenizer.pieces(hypothesis.tokens[start:]),
             alignment=alignment,
             complete=hypothesis.finished,
         )
@@ -410,19 +413,8 @@ class Translator:
             raise DataError(f"a text of {len(ids):,} tokens is too long to be taken whole (at most {LONGEST_WHOLE:,})")
 
     def direction(self, source: str | None = None, target: str | None = None) -> tuple[str, str]:
-        """The direction that fits what was asked for; one that the model does not have is an error."""
-        task = self.task
-        fitting = [
-            (s, t)
-            for s, t in task.directions
-            if (source is None or _same(s, source)) and (target is None or _same(t, target))
-        ]
-        known = ", ".join(f"{s or '?'}-{t or '?'}" for s, t in task.directions)
-        if not fitting:
-            raise ConfigError(f"this model does not translate {source or '?'}-{target or '?'}; it has: {known}")
-        if len({t for _, t in fitting}) > 1:
-            raise ConfigError(f"this model has several target languages ({known}): say which one (--to)")
-        return fitting[0]
+        """Direction with these languages; a ConfigError where the model has none, or where one more must be named."""
+        return self.task.direction(source, target)
 
     def _frame(self, source: str | None, target: str | None) -> _Frame:
         direction = self.direction(source, target)
@@ -463,7 +455,3 @@ class Translator:
 def _words_ended(text: str) -> int:
     """Words that end within the text. Its last one goes on after it unless there is a space."""
     return len(f"{text}.".split()) - 1
-
-
-def _same(one: str, other: str) -> bool:
-    return one.casefold() == other.casefold()

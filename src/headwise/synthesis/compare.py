@@ -106,8 +106,8 @@ def _seconds(translator: Translator, sample: list[str], direction: Direction, op
 
 def spoken(translator: Translator, direction: Direction) -> tuple[str | None, str | None]:
     """The direction as the translator can be asked for it: published folders may not name their languages."""
-    known = translator.task.directions
+    task = translator.task
     return (
-        direction[0] if direction[0] and any(source for source, _ in known) else None,
-        direction[1] if direction[1] and any(target for _, target in known) else None,
+        direction[0] if direction[0] and (task.sources or any(source for source, _ in task.directions)) else None,
+        direction[1] if direction[1] and any(task.targets) else None,
     )

@@ -230,6 +230,11 @@ class Tokenizer(ABC):
         before, after = self._framing.source
         return self._items(before, source, target), self._items(after, source, target)
 
+    @property
+    def is_told_source(self) -> bool:
+        """Whether the code of the source language is part of what an encoder is given."""
+        return bool(self._tags) and any("source" in items for items in self._framing.source)
+
     def decoder_start(self, target: str) -> int:
         """The id that the decoder is given first."""
         return self.tag(target) if self._framing.first == "target" and target else self.sos

@@ -305,6 +305,31 @@ def test_a_forced_prefix_overrides_other_rules_and_counts(beam: int) -> None:
     assert 3 not in found[1][0].tokens
 
 
+class GivenThree(TableModel):
+    """The table model, whose decoder has been given token 3 after `<sos>`."""
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        if bool((tokens == SOS).all()):
+            _, state = super().step(tokens, state)
+            tokens = torch.full_like(tokens, 3)
+        return super().step(tokens, state)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.5])
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_language_code_counts_neither_in_log_probability_nor_in_length(beam: int, exact: bool, alpha: float) -> None:
+    options = SearchOptions(SOS, EOS, beam, beam, alpha, unscored=1, forbidden=(SOS,), exact=exact)
+    for sentence in range(20):
+        model, after = TableModel(), GivenThree()
+        [found] = beam_search(model, model.start(sentence), limits(7), options, [[3]])
+        [wanted] = beam_search(after, after.start(sentence), limits(6), replace(options, unscored=0))
+        assert [(one.tokens[1:], one.score, one.log_probability) for one in found] == [
+            (one.tokens, one.score, one.log_probability) for one in wanted
+        ]
+        assert all(one.token_log_probabilities[0] == 0 for one in found)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_gpu_gives_the_same(beam: int) -> None:

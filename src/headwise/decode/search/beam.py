@@ -159,7 +159,7 @@ def _walk(
         ]
         if any(over):
             done = torch.tensor(over, device=tokens.device)
-            ended = trace.select(done.nonzero().squeeze(1)).hypotheses(options.ends, options.length_penalty)
+            ended = trace.select(done.nonzero().squeeze(1)).hypotheses(options)
             found.update(zip([n for n, gone in zip(active, over, strict=True) if gone], ended, strict=True))
             active = [n for n, gone in zip(active, over, strict=True) if not gone]
             rows = (~done).nonzero().squeeze(1)
@@ -296,10 +296,11 @@ class _Sentence:
             raise no_way_on()
         if not living or length == self.limit:
             return False
-        best, alpha = living[0].total, options.length_penalty
-        if not self.admits(best_attainable(best, length, self.limit, alpha), options.nbest):
+        best, counted = living[0].total, length - options.unscored
+        attainable = best_attainable(best, counted, self.limit - options.unscored, options.length_penalty)
+        if not self.admits(attainable, options.nbest):
             return False
-        return options.exact or self.admits(length_penalty(best, length, alpha), options.kept)
+        return options.exact or self.admits(options.score(best, length), options.kept)
 
 
 @torch.no_grad()
@@ -311,7 +312,7 @@ def _beam_search(
     prefixes: Prefixes | None,
 ) -> list[list[Hypothesis]]:
     """`beam_search` of any width, one too: there, without a length penalty, it must agree with `greedy`."""
-    device, alpha = max_lengths.device, options.length_penalty
+    device = max_lengths.device
     limits = checked_limits(max_lengths, options, prefixes)
     ask = _Likeliest(stepper, options, prefixes, device)
     # At most `beam` candidates are `<eos>` (one a row), so `beam` others are left to live on. They are among the
@@ -330,7 +331,7 @@ def _beam_search(
         picks = _picks(active, ending, living, length, options)
         if picks:
             done, _ = candidates.extend(trace, [candidate.number for _, candidate in picks])
-            for (sentence, _), ended in zip(picks, done.hypotheses(options.ends, alpha), strict=True):
+            for (sentence, _), ended in zip(picks, done.hypotheses(options), strict=True):
                 sentence.add(ended, options.kept)
         going = [
             (sentence, alive)
@@ -365,7 +366,7 @@ def _picks(
     picks: list[tuple[_Sentence, _Candidate]] = []
     for sentence, ended, alive in zip(active, ending, living, strict=True):
         for candidate in ended:
-            score = length_penalty(candidate.total, length, options.length_penalty)
+            score = options.score(candidate.total, length)
             if sentence.admits(score, options.kept):
                 picks.append((sentence, candidate))
         if length == sentence.limit:

@@ -107,7 +107,8 @@ class NeverStuck:
 class ForcedPrefix:
     """The first tokens of each sentence are given. Asked for by a person, so it overrides all other rules."""
 
-    def __init__(self, prefixes: Prefixes, device: torch.device) -> None:
+    def __init__(self, prefixes: Prefixes, device: torch.device, unscored: int = 0) -> None:
+        self.unscored = unscored
         longest = max((len(prefix) for prefix in prefixes), default=0)
         padded = [[*prefix, *[-1] * (longest - len(prefix))] for prefix in prefixes]
         self.forced = torch.tensor(padded, dtype=torch.long, device=device).reshape(len(padded), longest)
@@ -123,7 +124,10 @@ class ForcedPrefix:
         forcing = tokens >= 0
         tokens = tokens.clamp_min(0)
         scores.masked_fill_(forcing, -math.inf)
-        own = torch.where(forcing, step.log_probabilities.gather(1, tokens), scores.gather(1, tokens))
+        given = step.log_probabilities.gather(1, tokens)
+        if position < self.unscored:
+            given = torch.zeros_like(given)
+        own = torch.where(forcing, given, scores.gather(1, tokens))
         scores.scatter_(1, tokens, own)
 
 
@@ -139,7 +143,7 @@ def constraints(options: SearchOptions, prefixes: Prefixes | None, device: torch
     if rules:
         rules.append(NeverStuck(options.eos))
     if prefixes is not None:
-        rules.append(ForcedPrefix(prefixes, device))
+        rules.append(ForcedPrefix(prefixes, device, options.unscored))
     return rules
 
 

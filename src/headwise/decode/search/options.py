@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from headwise.decode.search.hypothesis import length_penalty
 from headwise.errors import ConfigError
 
 Prefixes = Sequence[Sequence[int]]
@@ -32,6 +33,8 @@ class SearchOptions:
     until `beam` have ended and the best live one is not better than the worst of them at its present length."""
     other_ends: tuple[int, ...] = ()
     """Tokens that end a hypothesis as eos does."""
+    unscored: int = 0
+    """Leading tokens of each prefix that count neither in log-probability nor in length: a target language's code."""
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -48,10 +51,14 @@ class SearchOptions:
             raise ConfigError(f"beam must be between 1 and {WIDEST:,}, not {self.beam:,}")
         if not 1 <= self.nbest <= self.beam:
             raise ConfigError(f"nbest must be between 1 and the beam ({self.beam}), not {self.nbest}")
-        if self.min_length < 0 or self.no_repeat < 0:
-            raise ConfigError("min_length and no_repeat must not be negative")
+        if min(self.min_length, self.no_repeat, self.unscored) < 0:
+            raise ConfigError("min_length, no_repeat and unscored must not be negative")
         if self.eos in self.forbidden:
             raise ConfigError("<eos> must not be among the forbidden tokens: no sentence could end")
+
+    def score(self, log_probability: float, length: int) -> float:
+        """Score of a hypothesis of `length` tokens, `<eos>` and unscored ones included."""
+        return length_penalty(log_probability, length - self.unscored, self.length_penalty)
 
     def free_from(self, prefixes: Prefixes | None) -> float:
         """The length from which on all that counts is which tokens are `banned`."""
@@ -88,6 +95,8 @@ def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefix
     """An error if a search cannot be held to these lengths and prefixes."""
     if limits and min(limits) < 1:
         raise ConfigError(f"the length limit must be at least 1, not {min(limits)}")
+    if options.unscored and any(len(prefix) < options.unscored for prefix in prefixes or [()]):
+        raise ConfigError(f"a prefix must hold the {options.unscored} unscored tokens")
     if prefixes is None:
         return
     if len(prefixes) != len(limits):

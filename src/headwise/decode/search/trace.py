@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from headwise.decode.search.hypothesis import Hypothesis, length_penalty
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import SearchOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +44,16 @@ class Trace:
             totals=self.totals + log_probabilities,
         )
 
-    def hypotheses(self, ends: Collection[int], alpha: float) -> list[Hypothesis]:
+    def hypotheses(self, options: SearchOptions) -> list[Hypothesis]:
         """All rows as plain values: the only place where a search's tensors become lists."""
         found = []
         columns = (self.tokens.tolist(), self.log_probabilities.tolist(), self.totals.tolist())
         for tokens, log_probabilities, total in zip(*columns, strict=True):
-            finished = tokens[-1] in ends
+            finished = tokens[-1] in options.ends
             found.append(
                 Hypothesis(
                     tokens=tokens[:-1] if finished else tokens,
-                    score=length_penalty(total, len(tokens), alpha),
+                    score=options.score(total, len(tokens)),
                     log_probability=total,
                     token_log_probabilities=log_probabilities,
                     finished=finished,

@@ -63,21 +63,30 @@ def _directions(loaded: LoadedModel) -> list[dict[str, Any]]:
     assert tokenizer is not None
     found = []
     for source, target in task.directions:
-        languages = (source, target) if task.tags else ("", "")
+        languages = (source or (*task.sources, "")[0], target) if task.tags else ("", "")
         before, after = tokenizer.source_frame(*languages)
         start = [tokenizer.decoder_start(languages[1]), *tokenizer.target_start(languages[1])]
         found.append({"source": source, "target": target, "before": before, "after": after, "start": start})
     return found
 
 
-def _named(loaded: LoadedModel) -> list[dict[str, Any]]:
-    """The same in pieces."""
+def _sources(loaded: LoadedModel) -> list[dict[str, Any]]:
+    """For each source language, the ids before and after a source, where a direction leaves its source open."""
+    tokenizer, task = loaded.tokenizer, loaded.task
+    assert tokenizer is not None
+    if all(source for source, _ in task.directions):
+        return []
+    framed = ((source, *tokenizer.source_frame(source, task.targets[0])) for source in task.sources)
+    return [{"source": source, "before": before, "after": after} for source, before, after in framed]
+
+
+def _named(loaded: LoadedModel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Directions or sources with pieces in the place of ids."""
     assert loaded.tokenizer is not None
     source, target = vocabularies(loaded.tokenizer, loaded.description.rows)
     names = {"before": source, "after": source, "start": target}
     return [
-        {key: [names[key][i] for i in value] if key in names else value for key, value in each.items()}
-        for each in _directions(loaded)
+        {key: [names[key][i] for i in value] if key in names else value for key, value in each.items()} for each in rows
     ]
 
 
@@ -86,12 +95,13 @@ def _ctranslate2_facts(loaded: LoadedModel) -> dict[str, Any]:
     assert loaded.tokenizer is not None
     begins, ends = added_to_source(loaded)
     started = decoder_start(loaded, vocabularies(loaded.tokenizer, loaded.description.rows)[1]) is not None
-    directions = _named(loaded)
+    directions, sources = _named(loaded, _directions(loaded)), _named(loaded, _sources(loaded))
     for each in directions:
+        each["start"] = each["start"][1:] if started else each["start"]
+    for each in (*directions, *sources):
         each["before"] = [] if begins else each["before"]
         each["after"] = [] if ends else each["after"]
-        each["start"] = each["start"][1:] if started else each["start"]
-    return {"directions": directions}
+    return {"directions": directions, "sources": sources, "starts": started}
 
 
 def _onnx_facts(loaded: LoadedModel, folder: Path) -> dict[str, Any]:
@@ -106,7 +116,8 @@ def _onnx_facts(loaded: LoadedModel, folder: Path) -> dict[str, Any]:
     write_json(folder / files["target"], target)
     return {
         "opset": OPSET,
-        "directions": _named(loaded),
+        "directions": _named(loaded, _directions(loaded)),
+        "sources": _named(loaded, _sources(loaded)),
         "vocabularies": files,
         "pad": tokenizer.pad,
         "unknown": tokenizer.unk,
@@ -116,9 +127,7 @@ def _onnx_facts(loaded: LoadedModel, folder: Path) -> dict[str, Any]:
 
 
 def _readme(loaded: LoadedModel, name: str, to: str, precision: str, how: dict[str, Any]) -> str:
-    directions = ", ".join(f"{source or '?'}-{target or '?'}" for source, target in loaded.task.directions)
     program = {"ctranslate2": "ctranslate2", "onnx": "onnxruntime"}[to]
-    example = " --to " + loaded.task.directions[0][1] if len({t for _, t in loaded.task.directions}) > 1 else ""
     files = {
         "ctranslate2": "- `model.bin`, `config.json`, `*_vocabulary.json`: what `ctranslate2.Translator` loads.\n",
         "onnx": (
@@ -127,9 +136,10 @@ def _readme(loaded: LoadedModel, name: str, to: str, precision: str, how: dict[s
         ),
     }[to]
     return (
-        f"# {name}, for {program}\n\nA translator ({directions}) in {precision}, written by Headwise.\n\n"
+        f"# {name}, for {program}\n\n"
+        f"A translator ({loaded.task.known_directions}) in {precision}, written by Headwise.\n\n"
         f"```sh\npip install {program} {NEEDS[how['by']]}\n"
-        f"python {PROGRAM}{example} < source.txt > target.txt\n```\n\n"
+        f"python {PROGRAM}{loaded.task.how_to_ask} < source.txt > target.txt\n```\n\n"
         f"{files}- `{FACTS}`: what stands before and after a source, what a translation starts with, how text is cut.\n"
         f"- `{PROGRAM}`: a program that uses all of it, to start from. It takes a line as it is; Headwise itself\n"
         f"  splits texts of more than {loaded.task.usual_tokens} tokens into sentences, as the model knows them.\n"

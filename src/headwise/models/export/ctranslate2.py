@@ -128,14 +128,17 @@ def added_to_source(loaded: LoadedModel) -> tuple[bool, bool]:
 def decoder_start(loaded: LoadedModel, target: Sequence[str]) -> str | None:
     """The token that a decoder begins with; None where it depends on the target language."""
     assert loaded.tokenizer is not None
-    languages = {language for _, language in loaded.task.directions} if loaded.task.tags else {""}
+    languages = set(loaded.task.targets) if loaded.task.tags else {""}
     starts = {loaded.tokenizer.decoder_start(language) for language in languages}
     return target[starts.pop()] if len(starts) == 1 else None
 
 
 def _source_frame(loaded: LoadedModel) -> tuple[list[int], list[int]]:
     assert loaded.tokenizer is not None
-    return loaded.tokenizer.source_frame(*(loaded.task.directions[0] if loaded.task.tags else ("", "")))
+    if not loaded.task.tags:
+        return loaded.tokenizer.source_frame("", "")
+    source, target = loaded.task.directions[0]
+    return loaded.tokenizer.source_frame(source or (*loaded.task.sources, "")[0], target)
 
 
 def _shape(config: ModelConfig, positions: PositionEncoding) -> dict[str, Any]:

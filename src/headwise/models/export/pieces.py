@@ -14,7 +14,8 @@ def vocabularies(tokenizer: Tokenizer, rows: int) -> tuple[list[str], list[str]]
     if isinstance(tokenizer, Mapped):
         files = tokenizer.parts.files
         tables = [json.loads(files[TABLE]), json.loads(files.get(TARGET_TABLE, files[TABLE]))]
-        source, target = ({i: piece for piece, i in table.items()} for table in tables)
+        own = {i: tokenizer.pieces([i])[0] for i in range(tokenizer.size) if tokenizer.is_special(i)}
+        source, target = ({**own, **{i: piece for piece, i in table.items()}} for table in tables)
     elif isinstance(tokenizer, Library):
         found = parse(tokenizer.parts.files[DESCRIPTION]).get_vocab(with_added_tokens=True)
         source = target = {i: piece for piece, i in found.items()}

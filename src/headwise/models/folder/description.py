@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,12 @@ class Task:
     """What a model was trained to do."""
 
     directions: tuple[tuple[str, str], ...] = ()
-    """Pairs of language codes, source and target, of a translator."""
+    """Language codes of a translator, source and target; an empty code is a language that is not known."""
+    sources: tuple[str, ...] = ()
+    """Source languages, of a translator that is told which one a text is in (NLLB, M2M100, mBART, T5). A direction
+    that leaves its source open has any of them."""
     tags: bool = False
-    """Whether a tag at the start of the source names the target language."""
+    """Whether codes of the languages are part of what the model is given."""
     usual_tokens: int = 128
     """Nearly all training sources were at most this long: longer texts are better translated in parts."""
     max_tokens: int = 256
@@ -44,10 +48,63 @@ class Task:
     """The published family (`model_type`) that the model came from, if it did."""
 
     @property
+    def targets(self) -> tuple[str, ...]:
+        """Target languages of a translator, each once."""
+        return tuple(dict.fromkeys(target for _, target in self.directions))
+
+    @property
     def how_to_ask(self) -> str:
-        """The options that `headwise translate` needs for this model."""
-        targets = dict.fromkeys(target for _, target in self.directions)
-        return f" --to {next(iter(targets))}" if len(targets) > 1 else ""
+        """Options that `headwise translate` needs for this model."""
+        source = f" --from {self.sources[0]}" if self.sources else ""
+        return source + (f" --to {self.targets[-1 if self.sources else 0]}" if len(self.targets) > 1 else "")
+
+    @property
+    def known_directions(self) -> str:
+        """Directions of a translator in words, shortened where there are many."""
+        if self.sources and not any(source for source, _ in self.directions):
+            return f"from any to any of {_listed(self.sources)}"
+        return _listed([f"{source or '?'}-{target or '?'}" for source, target in self.directions])
+
+    def direction(self, source: str | None = None, target: str | None = None) -> tuple[str, str]:
+        """Direction with these languages; a ConfigError where the model has none, or where one more must be named."""
+        fitting = [
+            (code, language)
+            for known, language in self.directions
+            if target is None or _same(language, target)
+            for code in self._sources(known, language, source)
+            if source is None or _same(code, source)
+        ]
+        if not fitting:
+            wanted = (
+                f"from {source} to {target}" if source and target else f"to {target}" if target else f"from {source}"
+            )
+            raise ConfigError(f"this model does not translate {wanted}; it has: {self.known_directions}")
+        if len({t for _, t in fitting}) > 1:
+            raise ConfigError(f"this model has several target languages ({self.known_directions}): name one with --to")
+        if self.sources and len(fitting) > 1:
+            raise ConfigError(
+                f"this model has to be told the source language ({self.known_directions}): name it with --from"
+            )
+        return fitting[0]
+
+    def _sources(self, known: str, target: str, wanted: str | None) -> tuple[str, ...]:
+        """Source languages of a direction: a model that is not told them may have one that it does not name."""
+        if known or self.sources:
+            return (known,) if known else self.sources
+        return (wanted or "",) if target else ("",)
+
+
+SHOWN = 20
+"""Languages or directions that a message lists."""
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold()
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,10 @@ def read_published(path: Path) -> tuple[Description, Weights]:
     elif kind == "masked_lm" and not imported.config.language_head:
         kind = "embed"
     longest = imported.config.max_positions if kind == "translation" else 0
+    directions = _directions(tokenizer, foreign) if kind == "translation" else ()
     task = Task(
-        directions=_directions(tokenizer, foreign) if kind == "translation" else (),
+        directions=directions,
+        sources=_sources(tokenizer, directions),
         kind=kind,
         tags=bool(tokenizer and tokenizer.languages) and kind == "translation",
         **({"max_tokens": min(longest, 512)} if longest else {}),
@@ -105,9 +107,22 @@ def published_tokenizer(path: Path, foreign: Foreign) -> Tokenizer | None:
 
 
 def _directions(tokenizer: Tokenizer | None, foreign: Foreign) -> tuple[tuple[str, str], ...]:
-    """From the folder's name (opus-mt-en-fr), or any to any of a tokenizer's languages."""
+    """Directions that a tokenizer has codes or prefixes for, or else the one that the folder's name tells."""
+    if tokenizer is not None and (prefixes := tokenizer.parts.settings.get("prefixes")):  # T5
+        return tuple((source, target) for source, target in (pair.split() for pair in prefixes))
+    names = [Path(str(name)).name for name in (foreign.config.get("_name_or_path") or "", foreign.where)]
     if tokenizer is not None and tokenizer.languages:
-        return tuple(("", language) for language in tokenizer.languages)
-    named = re.search(r"\b([a-z]{2,3})[-_]([a-z]{2,3})$", str(foreign.config.get("_name_or_path") or ""))
-    named = named or re.search(r"(?:^|[-_])([a-z]{2,3})[-_]([a-z]{2,3})$", Path(foreign.where).name)
-    return ((named[1], named[2]) if named else ("", ""),)
+        found = [named[1] for name in names if (named := re.search(r"^opus-mt-.*?\b([a-z]{2})-[A-Za-z]+$", name))]
+        source = found[0] if found and not tokenizer.is_told_source else ""  # ROMANCE, gem: a group is no language
+        return tuple((source, language) for language in tokenizer.languages)
+    pairs = [named for name in names if (named := re.search(r"(?:^|[-_])([a-z]{2,3})[-_]([a-z]{2,3})$", name))]
+    return ((pairs[0][1], pairs[0][2]) if pairs else ("", ""),)
+
+
+def _sources(tokenizer: Tokenizer | None, directions: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Source languages of a translator that is told them, by a code or, in T5, by a prefix in words."""
+    if tokenizer is None or not directions:
+        return ()
+    if tokenizer.is_told_source:
+        return tokenizer.languages
+    return tuple(dict.fromkeys(source for source, _ in directions)) if tokenizer.parts.settings.get("prefixes") else ()

@@ -65,7 +65,8 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
     )
     task = task_of(recipe, prepared)
     if start is not None:
-        task = replace(task, tags=start.task.tags)
+        told = dict.fromkeys(source for source, _ in task.directions) if start.task.sources else ()
+        task = replace(task, tags=start.task.tags, sources=tuple(told))
         if len(task.directions) > 1 and not task.tags:
             raise ConfigError(f"the model in {recipe.init} has no language tags: train it in one direction only")
         say_new_directions(task, start.task, recipe.init, say)
@@ -101,6 +102,7 @@ def say_new_directions(task: Task, before: Task, init: str, say: Say) -> None:
         f"{source}-{target}"
         for source, target in task.directions
         if not any(pair in known for pair in ((source, target), ("", target)))
+        or (before.sources and source not in before.sources)
     ]
     if known and new:
         has = ", ".join(f"{source or 'any'}-{target}" for source, target in known[:5])

@@ -69,6 +69,14 @@ def test_a_prefix_may_hold_what_the_search_may_not_say(beam: int) -> None:
     agree(small(), 6, options, [[3, 4], [], [3], [5, 3], [], [3, 3]])
 
 
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.5])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_language_code_is_not_scored(beam: int, alpha: float, exact: bool) -> None:
+    options = SearchOptions(1, 2, beam, beam, alpha, forbidden=(0, 1, 3), unscored=1, exact=exact)
+    agree(small(), 6, options, [[3, 4], [3], [3], [5, 3], [4], [3, 3]])
+
+
 def test_recordings_are_kept_as_long_as_there_is_room_for_their_caches() -> None:
     model = random_model(small()).to(DEVICE)
     search = GpuSearch(model, torch.float32)

@@ -68,6 +68,7 @@ def drawn_options(draw: random.Random) -> SearchOptions:
         forbidden=draw.choice([(), (PAD, SOS), tuple(draw.sample(range(3, VOCABULARY), 30))]),
         exact=draw.random() < 0.5,
         other_ends=draw.choice([(), (), (7,), (5, 9)]),
+        unscored=draw.choice([0, 0, 1, 2]),
     )
 
 
@@ -80,12 +81,10 @@ def test_the_same_hypotheses_and_scores(seed: int) -> None:
         options = drawn_options(draw)
         count = draw.randint(1, 7)
         sources = [[draw.randrange(3, VOCABULARY) for _ in range(draw.randint(1, 20))] for _ in range(count)]
-        limits = [draw.randint(4, 40) for _ in sources]
+        limits = [draw.randint(6, 40) for _ in sources]
         ends = set(options.ends)
-        prefixes = [
-            [token for token in draw.sample(range(3, VOCABULARY), draw.choice([0, 0, 1, 4])) if token not in ends]
-            for _ in sources
-        ]
+        allowed = [token for token in range(3, VOCABULARY) if token not in ends]
+        prefixes = [draw.sample(allowed, options.unscored + draw.choice([0, 0, 1, 4])) for _ in sources]
         found = native.search(SearchRequest(sources, limits, options, prefixes))
         for i, hypotheses in enumerate(found):
             wanted = alone(native, sources[i], limits[i], options, prefixes[i])

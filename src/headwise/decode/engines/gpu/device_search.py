@@ -96,6 +96,9 @@ class DeviceSearch:
             values = torch.where(forced >= 0, only, values)
             tokens = torch.where(forced >= 0, forced, tokens)
         gained = (values - normaliser.view(N, B, 1)).clamp_max_(0.0)
+        if self.options.unscored:
+            scored = (self.age >= self.options.unscored)[:, None, None]
+            gained[..., :1] = torch.where(scored, gained[..., :1], 0.0)  # a forced token is the first candidate
         if B == 1:
             self._advance_greedy(gained[:, 0], tokens[:, 0])
         else:
@@ -137,7 +140,8 @@ class DeviceSearch:
         best = totals_on[:, 0]
 
         # What ended here beside what ended before.
-        penalty = age.float().pow(alpha).unsqueeze(1)
+        counted = (age - options.unscored).clamp_min(1).float()
+        penalty = counted.pow(alpha).unsqueeze(1)
         here = torch.where(ends & (places < B) & going.unsqueeze(1), totals / penalty, -math.inf)
         ranks, kept = torch.cat((self.ended_rank, here), 1).topk(self.ended_rank.shape[1], -1)
         histories = self.history.gather(1, parents.unsqueeze(2).expand(-1, -1, self.length + 1))
@@ -150,7 +154,7 @@ class DeviceSearch:
         self.ended_rank.copy_(ranks)
 
         # Whether a sentence goes on: see `best_attainable` and `_Sentence.goes_on` in search.py.
-        furthest = self.limit.float() if alpha >= 0 else (age + 1).float()
+        furthest = (self.limit - options.unscored).clamp_min(1).float() if alpha >= 0 else counted + 1
         open_end = best / furthest.pow(alpha) > ranks[:, options.nbest - 1]
         if not options.exact:
             open_end &= best / penalty.squeeze(1) > ranks[:, options.kept - 1]
@@ -192,7 +196,9 @@ class DeviceSearch:
         tokens = found.tokens[:, :, :longest].flatten(0, 1)
         last = tokens.gather(1, lengths[:, None] - 1).squeeze(1)
         finished = torch.isin(last, torch.tensor(self.options.ends))
-        divisors = [length_divisor(length, self.options.length_penalty) for length in range(longest + 1)]
+        divisors = [
+            length_divisor(length - self.options.unscored, self.options.length_penalty) for length in range(longest + 1)
+        ]
         scores = totals.double() / torch.tensor(divisors, dtype=torch.float64)[lengths]
         columns = tokens, lengths - finished.long(), scores, totals, finished
         with _collecting_later():

@@ -85,6 +85,7 @@ class SearchSettings(ctypes.Structure):
         ("nbest", c_int32),
         ("kept", c_int32),
         ("min_length", c_int32),
+        ("unscored", c_int32),
         ("exact", c_int32),
         ("length_penalty", c_double),
     )
@@ -357,6 +358,7 @@ class BeamSearch:
             nbest=options.nbest,
             kept=options.kept,
             min_length=options.min_length,
+            unscored=options.unscored,
             exact=int(options.exact),
             length_penalty=options.length_penalty,
         )

@@ -86,7 +86,8 @@ class CTranslate2:
             max_decoding_length=max(2 * len(source) + 12 for source in sources),
             max_input_length=0,
         )
-        return [result.hypotheses[0][len(prefix) :] for result in results]
+        given = len(prefix) - (not FACTS["starts"])  # a start token that is given is not among the results
+        return [result.hypotheses[0][given:] for result in results]
 
 
 class Onnx:
@@ -148,10 +149,14 @@ def _names(values: Iterable[Any]) -> list[str]:
 
 def direction(source: str | None, target: str | None) -> dict[str, Any]:
     """What to put around a text for these languages."""
-    fitting: list[dict[str, Any]] = [
-        each for each in FACTS["directions"] if source in (None, each["source"]) and target in (None, each["target"])
-    ]
-    known = ", ".join("{source}-{target}".format(**each) for each in FACTS["directions"])
+    rows: list[dict[str, Any]] = FACTS["directions"]
+    if FACTS["sources"]:  # any of these to any target
+        codes = [each["source"] for each in FACTS["sources"]]
+        if source not in codes:
+            raise SystemExit(f"translate.py: name the source language with --from: {', '.join(codes)}")
+        rows = [{**each, **FACTS["sources"][codes.index(source)]} for each in rows]
+    fitting = [each for each in rows if source in (None, each["source"]) and target in (None, each["target"])]
+    known = ", ".join("{source}-{target}".format(**each) for each in rows)
     if not fitting:
         raise SystemExit(f"translate.py: there is no such direction; there are: {known}")
     if len({each["target"] for each in fitting}) > 1:

@@ -22,6 +22,7 @@ struct SearchSettings {
   int32_t nbest;
   int32_t kept;  // ended hypotheses of a sentence that decide when it is done
   int32_t min_length;
+  int32_t unscored;  // leading tokens of a prefix that count neither in log-probability nor in length
   int32_t exact;  // or it ends once the best living hypothesis is no better than what is kept
   double length_penalty;
 };
@@ -127,7 +128,7 @@ class BeamSearch {
 
   // The ranking score, as in hypothesis.py.
   double score(double log_probability, int64_t length) const {
-    return log_probability / std::pow(double(std::max<int64_t>(length, 1)), settings_.length_penalty);
+    return log_probability / std::pow(double(std::max<int64_t>(length - settings_.unscored, 1)), settings_.length_penalty);
   }
 
   bool admits(const Target& target, double score, int count) const {
@@ -168,7 +169,7 @@ class BeamSearch {
       if (size_t(length_) < prefix.size()) {
         const int64_t token = prefix[length_];
         std::fill_n(values_.data() + size_t(row) * count_, count_, -kInfinity);
-        values_[size_t(row) * count_] = table_[size_t(row) * vocabulary + token];
+        values_[size_t(row) * count_] = length_ < settings_.unscored ? 0 : table_[size_t(row) * vocabulary + token];
         found_[size_t(row) * count_] = token;
       }
     }
