@@ -96,7 +96,7 @@ def test_directions_stand_side_by_side(tmp_path: Path, pairs: str, capsys: Captu
     back = lines_file(tmp_path / "back.tsv", [f"{target}\t{source}" for source, target in PAIRS])
     ok(capsys, *asked, "--pairs", back, "--from", "de", "--to", "en")
     assert set(tables(tmp_path / "both").tables) == {("en", "de"), ("de", "en")}
-    assert "does not translate en-fr" in wrong(capsys, *asked, "--pairs", pairs, "--from", "en", "--to", "fr")
+    assert "does not translate from en to fr" in wrong(capsys, *asked, "--pairs", pairs, "--from", "en", "--to", "fr")
 
 
 def test_what_cannot_be_is_said(model: Path, pairs: str, tmp_path: Path, capsys: Capture) -> None:

@@ -207,7 +207,7 @@ def test_back_translation_refuses(both: Path, teacher: Path, tmp_path: Path, cap
     assert "no such file" in wrong(capsys, *back(both, tmp_path / "nothing.de", out))
     assert "give --text F" in wrong(capsys, "back-translate", both, "--out", out)
     assert "cannot be read again" in wrong(capsys, *back(both, "-", out))
-    assert "does not translate de-en" in wrong(capsys, *back(teacher, text, out))
+    assert "does not translate from de to en" in wrong(capsys, *back(teacher, text, out))
     assert "no such model" in wrong(capsys, *back(tmp_path / "nothing", text, out))
     assert not list(tmp_path.glob("out*")), "what was refused leaves nothing"
     out.write_text("mine")
@@ -401,7 +401,7 @@ def test_stopping_between_two_chunks(
     ("arguments", "says"),
     [
         ([], "nothing to translate"),
-        (["--pairs", "x.tsv", "--from", "fr", "--to", "de"], "does not translate fr-de"),
+        (["--pairs", "x.tsv", "--from", "fr", "--to", "de"], "does not translate from fr to de"),
         (["--pairs", "x.tsv"], "x.tsv: no such file"),
         (["--source", "x"], "belong together"),
         (["--pairs", "x.tsv", "--test-source", "x"], "belong together"),

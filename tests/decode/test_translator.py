@@ -405,7 +405,7 @@ def test_tokens_spell_the_text(kind: str) -> None:
 def test_a_direction_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
     engine = translator()
     for languages in (("en", "fr"), ("fr", "de"), ("de", "en")):
-        with pytest.raises(ConfigError, match=r"does not translate .*-.*it has: en-de"):
+        with pytest.raises(ConfigError, match=r"does not translate from .* to .*it has: en-de"):
             engine.translate(SOURCES[:1], *languages)
     for languages in ((None, None), ("en", None), (None, "de"), ("EN", "De")):
         assert engine.translate(SOURCES[:1], *languages)[0].text == engine.translate(SOURCES[:1])[0].text

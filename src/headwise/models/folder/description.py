@@ -26,9 +26,6 @@ class Task:
 
     directions: tuple[tuple[str, str], ...] = ()
     """Language codes of a translator, source and target; an empty code is a language that is not known."""
-    sources: tuple[str, ...] = ()
-    """Source languages, of a translator that is told which one a text is in (NLLB, M2M100, mBART, T5). A direction
-    that leaves its source open has any of them."""
     tags: bool = False
     """Whether codes of the languages are part of what the model is given."""
     usual_tokens: int = 128
@@ -46,6 +43,9 @@ class Task:
     """By channel, of pixels between 0 and 1: what the model's pictures are normalised with."""
     published: str = ""
     """The published family (`model_type`) that the model came from, if it did."""
+    sources: tuple[str, ...] = ()
+    """Source languages, of a translator that is told which one a text is in (NLLB, M2M100, mBART, T5). A direction
+    that leaves its source open has any of them."""
 
     @property
     def targets(self) -> tuple[str, ...]:
