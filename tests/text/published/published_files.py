@@ -2,7 +2,6 @@
 
 import io
 import json
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +81,12 @@ def gpt2(folder: Path) -> Path:
             "tokenizer_config.json": {"tokenizer_class": "GPT2Tokenizer"},
         },
     )
+
+
+def gpt_neox(folder: Path) -> Path:
+    gpt2(folder)
+    settings = {"tokenizer_class": "GPTNeoXTokenizer"}
+    return write(folder, {"config.json": {"model_type": "gpt_neox"}, "tokenizer_config.json": settings})
 
 
 def roberta(folder: Path) -> Path:
@@ -288,6 +293,36 @@ def m2m100(folder: Path) -> Path:
     )
 
 
+def pegasus(folder: Path) -> Path:
+    model = sentencepiece_model("unigram", pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+    config = {
+        "model_type": "pegasus",
+        "is_encoder_decoder": True,
+        "decoder_start_token_id": 0,
+        "pad_token_id": 0,
+        "eos_token_id": 1,
+    }
+    return write(
+        folder,
+        {
+            "spiece.model": model,
+            "config.json": config,
+            "tokenizer_config.json": {"tokenizer_class": "PegasusTokenizer"},
+        },
+    )
+
+
+def camembert(folder: Path) -> Path:
+    return write(
+        folder,
+        {
+            "sentencepiece.bpe.model": sentencepiece_model("unigram"),
+            "config.json": {"model_type": "camembert"},
+            "tokenizer_config.json": {"tokenizer_class": "CamembertTokenizer"},
+        },
+    )
+
+
 FAMILIES = {
     each.__name__: each
     for each in (
@@ -306,17 +341,8 @@ FAMILIES = {
         marian,
         marian_many,
         m2m100,
+        pegasus,
+        camembert,
+        gpt_neox,
     )
 }
-
-
-def llama2c(model: bytes) -> bytes:
-    """A SentencePiece model as llama2.c's export writes it."""
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    rows = []
-    for i in range(processor.get_piece_size()):
-        piece = processor.id_to_piece(i)
-        piece = f"\n{piece}\n" if i in (1, 2) else piece
-        rows.append((processor.get_score(i), piece.replace("▁", " ").encode()))
-    longest = max(len(piece) for _, piece in rows)
-    return struct.pack("<i", longest) + b"".join(struct.pack("<fi", score, len(piece)) + piece for score, piece in rows)

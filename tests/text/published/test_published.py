@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pickle
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,10 +15,10 @@ import sentencepiece
 
 from headwise.errors import CheckpointError, ConfigError
 from headwise.text import Tokenizer, load_published, load_tokenizer
-from headwise.text.published.llama_files import from_gguf, from_llama2c
+from headwise.text.published.llama_files import from_gguf
 from headwise.text.published.mapped import Mapped
 from tests.text.corpus import CORPUS, trained
-from tests.text.published.published_files import FAMILIES, llama2c
+from tests.text.published.published_files import FAMILIES
 from tests.text.strings import mixed
 
 STRINGS = mixed(1200)
@@ -91,6 +92,94 @@ def test_equal_to_the_reference_on_common_text(
     folders: dict[str, Path], published: dict[str, Tokenizer], family: str
 ) -> None:
     check(published[family], reference(folders[family]), [text for text in CORPUS if text.isprintable()])
+
+
+SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "bert": [
+        {"do_lower_case": False},
+        {"strip_accents": False},
+        {"strip_accents": True, "do_lower_case": False},
+        {"tokenize_chinese_chars": False},
+        {"cls_token": "[PAD]"},
+        {"cls_token": "[NEW]"},
+        {"sep_token": "[CLS]"},
+        {"unk_token": "[MASK]"},
+    ],
+    "gpt2": [{"add_prefix_space": True}],
+    "gpt_neox": [{"add_prefix_space": True}],
+    "roberta": [{"add_prefix_space": True}, {"cls_token": "<pad>"}, {"sep_token": "<mask>"}],
+    "bart": [{"add_prefix_space": True, "cls_token": "<pad>"}],
+    "gpt": [{}, {"unk_token": "the</w>"}],
+    "albert": [{"do_lower_case": False}, {"keep_accents": True}, {"add_prefix_space": False}],
+    "xlm_roberta": [{"add_prefix_space": False}],
+    "camembert": [{"add_prefix_space": False}],
+    "llama": [{"add_prefix_space": False}],
+}
+
+
+@pytest.mark.parametrize(("family", "settings"), [(name, each) for name, all_ in SETTINGS.items() for each in all_])
+def test_tokenizer_config_wins_over_tokenizer_json(
+    folders: dict[str, Path], family: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    reference(folders[family]).save_pretrained(tmp_path)
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+    (tmp_path / "config.json").write_bytes((folders[family] / "config.json").read_bytes())
+    check(load(tmp_path), reference(tmp_path), STRINGS[::3])
+
+
+def test_an_unknown_token_must_be_in_the_vocabulary(folders: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(folders["bert"], tmp_path, dirs_exist_ok=True)
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer", "unk_token": "[OOV]"}')
+    with pytest.raises(ConfigError, match=r"\[OOV\]"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        ("mbart", "BarthezTokenizer"),
+        ("albert", "BigBirdTokenizer"),
+        ("xlm_roberta", "XGLMTokenizer"),
+        ("llama", "GemmaTokenizer"),
+        ("t5", "BarthezTokenizerFast"),
+        ("gpt", "HerbertTokenizer"),
+        ("gpt2", "Qwen2Tokenizer"),
+        ("m2m100", "Speech2TextTokenizer"),
+        ("marian", "FSMTTokenizer"),
+    ],
+)
+def test_a_class_that_is_not_known_is_refused_by_name(
+    folders: dict[str, Path], family: str, name: str, tmp_path: Path
+) -> None:
+    shutil.copytree(folders[family], tmp_path, dirs_exist_ok=True)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}))
+    with pytest.raises(ConfigError, match=name.removesuffix("Fast")):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("family", ["mbart", "xlm_roberta", "gpt", "gpt2"])
+def test_without_a_class_the_model_type_must_be_known(folders: dict[str, Path], family: str, tmp_path: Path) -> None:
+    shutil.copytree(folders[family], tmp_path, dirs_exist_ok=True)
+    (tmp_path / "tokenizer_config.json").unlink()
+    texts = STRINGS[:100]
+    assert load(tmp_path).encode_batch(texts) == load(folders[family]).encode_batch(texts)
+    (tmp_path / "config.json").write_text('{"model_type": "strange"}')
+    with pytest.raises(ConfigError, match="strange"):
+        load(tmp_path)
+
+
+def test_a_sentencepiece_file_of_another_family_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(folders["xlm_roberta"], tmp_path, dirs_exist_ok=True)
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "PegasusTokenizer"}')
+    with pytest.raises(ConfigError, match="not laid out as a PegasusTokenizer"):
+        load(tmp_path)
+
+
+def test_pegasus_is_sentencepiece_103_higher(folders: dict[str, Path], published: dict[str, Tokenizer]) -> None:
+    original = sentencepiece.SentencePieceProcessor(model_file=str(folders["pegasus"] / "spiece.model"))
+    texts = CORPUS
+    assert published["pegasus"].encode_batch(texts) == [[i + 103 for i in original.encode(text)] for text in texts]
 
 
 def test_llama_is_sentencepiece(folders: dict[str, Path], published: dict[str, Tokenizer]) -> None:
@@ -207,10 +296,9 @@ def test_marian_cuts_targets_with_the_target_model(folders: dict[str, Path], pub
     assert published["bert"].encode_target_batch(CORPUS) == published["bert"].encode_batch(CORPUS)
 
 
-def test_the_same_from_llama2c_and_gguf(folders: dict[str, Path], published: dict[str, Tokenizer]) -> None:
+def test_the_same_from_gguf(folders: dict[str, Path], published: dict[str, Tokenizer]) -> None:
     model = (folders["llama"] / "tokenizer.model").read_bytes()
     ids = published["llama"].encode_batch(STRINGS)
-    assert from_llama2c(llama2c(model)).encode_batch(STRINGS) == ids
     original = sentencepiece.SentencePieceProcessor(model_proto=model)
     count = range(original.get_piece_size())
     kinds = [
@@ -287,8 +375,6 @@ def test_damaged_files(folders: dict[str, Path], tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize("content", [b"", b"\x05", b"no tokenizer at all"])
 def test_damaged_models(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(CheckpointError):
-        from_llama2c(content)
     (tmp_path / "tokenizer.model").write_bytes(content)
     with pytest.raises(CheckpointError, match="SentencePiece"):
         load_published(tmp_path, {})
@@ -320,35 +406,6 @@ def test_real_gpt2(tmp_path: Path) -> None:
         (tmp_path / ours).write_bytes((folder / theirs).read_bytes())
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "GPT2Tokenizer"}')
     check(load(folder), reference(tmp_path), mixed(2000))
-
-
-@pytest.mark.weights
-def test_real_llama2c() -> None:
-    """Against SentencePiece's own way to merge, spelt out: the slow oracle that bpe_dropout has."""
-    from headwise.text.sampling.bpe_dropout import segment
-
-    tokenizer = from_llama2c((weights("stories15M") / "tokenizer.bin").read_bytes())
-    content = (weights("stories15M") / "tokenizer.bin").read_bytes()
-    scores = _llama2c_scores(content)
-    for text in [text for text in mixed(1200) if text]:
-        expected: list[int] = []
-        for piece in segment("▁" + text.replace(" ", "▁"), scores, 0.0, []):
-            known = [piece] if piece in scores else [f"<0x{byte:02X}>" for byte in piece.encode()]
-            expected += tokenizer.piece_ids(known)
-        assert tokenizer.encode(text) == expected
-
-
-def _llama2c_scores(content: bytes) -> dict[str, float]:
-    import struct
-
-    scores: dict[str, float] = {}
-    place, index = 4, 0
-    while place < len(content):
-        score, length = struct.unpack_from("<fi", content, place)
-        if index >= 259:
-            scores[content[place + 8 : place + 8 + length].decode().replace(" ", "▁")] = score
-        place, index = place + 8 + length, index + 1
-    return scores
 
 
 def test_a_tokenizer_is_written_into_its_folder_alone(published: dict[str, Tokenizer], tmp_path: Path) -> None:

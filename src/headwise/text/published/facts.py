@@ -1,11 +1,15 @@
 """What the JSON files beside a published tokenizer say about its special tokens, brought together."""
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headwise.errors import CheckpointError
+from headwise.errors import CheckpointError, ConfigError
 from headwise.files.tables import read_json
+
+GENERIC = ("", "PreTrainedTokenizer", "TokenizersBackend")
+"""Class names, without "Fast", that leave open how text is cut."""
 
 ROLES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
 
@@ -72,6 +76,26 @@ class Facts:
         """Ids that generation never gives."""
         words = self.config.get("bad_words_ids") or []
         return [word[0] for word in words if isinstance(word, list) and len(word) == 1]
+
+
+def known_class(
+    facts: Facts, files: str, known: Container[str], by_model_type: Mapping[str, str], default: str = ""
+) -> str:
+    """The tokenizer class that the folder names, or else that of its model type; a ConfigError if it is not `known`.
+
+    `default` is the class of a folder that names neither.
+    """
+    model_type = str(facts.config.get("model_type") or "")
+    name = facts.class_name
+    if name in GENERIC:
+        name = by_model_type.get(model_type, "") if model_type else default
+    if name in known:
+        return name
+    what = name or (f"the tokenizer of model type {model_type}" if model_type else "a tokenizer without a class name")
+    raise ConfigError(
+        f"{facts.folder}: Headwise cannot read {what} from {files}; add a tokenizer.json, which transformers writes: "
+        "AutoTokenizer.from_pretrained(...).save_pretrained(...)"
+    )
 
 
 def gather(folder: Path, config: dict[str, Any]) -> Facts:

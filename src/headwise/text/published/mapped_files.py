@@ -5,7 +5,7 @@ from typing import Any
 
 from headwise.errors import CheckpointError
 from headwise.text.published.assemble import with_roles
-from headwise.text.published.facts import Facts
+from headwise.text.published.facts import Facts, known_class
 from headwise.text.published.language_codes import M2M100, WMT21
 from headwise.text.published.mapped import SOURCE, TABLE, TARGET, TARGET_TABLE, Mapped
 from headwise.text.specials import Framing, Item, Specials
@@ -16,6 +16,9 @@ _CODE = r">>.*?<<"
 
 def marian(facts: Facts) -> Mapped:
     """Texts end with `</s>`; a model of several target languages is told which one by a code such as >>fra<<."""
+    known_class(
+        facts, "source.spm and target.spm", ("MarianTokenizer",), {"marian": "MarianTokenizer"}, "MarianTokenizer"
+    )
     ids = _table(facts, "vocab.json")
     files = {SOURCE: facts.read("source.spm"), TARGET: facts.read("target.spm"), TABLE: facts.read("vocab.json")}
     published = {SOURCE: "source.spm", TARGET: "target.spm", TABLE: "vocab.json"}
@@ -34,6 +37,8 @@ def marian(facts: Facts) -> Mapped:
 
 def m2m100(facts: Facts) -> Mapped:
     """The codes of the languages follow the table; the source begins with its own, the target with its own."""
+    files_read = "vocab.json and sentencepiece.bpe.model"
+    known_class(facts, files_read, ("M2M100Tokenizer",), {"m2m_100": "M2M100Tokenizer"}, "M2M100Tokenizer")
     ids = _table(facts, "vocab.json")
     codes = WMT21 if facts.settings.get("language_codes") == "wmt21" else M2M100
     tags = {code: len(ids) + i for i, code in enumerate(codes)}

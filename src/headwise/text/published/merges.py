@@ -1,11 +1,13 @@
 """Published vocabularies as plain lists: WordPiece's vocab.txt, and the pair of vocabulary and merges of GPT."""
 
+from collections.abc import Callable
+
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from headwise.errors import CheckpointError
+from headwise.errors import CheckpointError, ConfigError
 from headwise.text.published.assemble import add_specials, assemble
-from headwise.text.published.facts import Facts
+from headwise.text.published.facts import Facts, known_class
 from headwise.text.published.hf_tokenizer import Library
 
 _END = "</w>"
@@ -13,6 +15,16 @@ _BERT = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask":
 _ROBERTA = {"bos": "<s>", "eos": "</s>", "cls": "<s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>", "mask": "<mask>"}
 _GPT2 = {"bos": "<|endoftext|>", "eos": "<|endoftext|>", "unk": "<|endoftext|>"}
 
+MODEL_TYPES = {
+    "bart": "BartTokenizer",
+    "gpt2": "GPT2Tokenizer",
+    "gpt_neox": "GPTNeoXTokenizer",
+    "gptj": "GPT2Tokenizer",
+    "openai-gpt": "OpenAIGPTTokenizer",
+    "phi": "GPT2Tokenizer",
+    "roberta": "RobertaTokenizer",
+}
+"""The tokenizer class of a model type, for folders of merges that name none."""
 
 WORDPIECE = frozenset(
     f"{name}Tokenizer"
@@ -37,9 +49,14 @@ def vocabulary_lines(facts: Facts) -> Library:
     except UnicodeDecodeError:
         raise CheckpointError(f"{facts.folder / 'vocab.txt'} is damaged: it is no UTF-8 text") from None
     lines = lines[:-1] if not lines[-1] else lines
-    ids = {line.rstrip("\r"): i for i, line in enumerate(lines)}
-    names = facts.names(_BERT)
-    settings = facts.settings
+    return wordpiece(facts, {line.rstrip("\r"): i for i, line in enumerate(lines)})
+
+
+def wordpiece(facts: Facts, ids: dict[str, int]) -> Library:
+    """BERT's tokenizer of a vocabulary, set up as tokenizer_config.json says."""
+    names, settings = facts.names(_BERT), facts.settings
+    if names["unk"] not in ids:
+        raise ConfigError(f"{facts.folder}: the unknown token {names['unk']} is not in the vocabulary")
     library = tokenizers.Tokenizer(models.WordPiece(vocab=ids, unk_token=names["unk"]))
     library.normalizer = normalizers.BertNormalizer(
         handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
@@ -59,21 +76,49 @@ def vocabulary_lines(facts: Facts) -> Library:
 
 
 def merges_and_vocabulary(facts: Facts, vocabulary: str, merges: str) -> Library:
-    """GPT-2's byte-level BPE, with RoBERTa's and BART's specials if the vocabulary has them, or the first GPT's."""
+    """A BPE tokenizer from its vocabulary and its merges, as the class that the folder names cuts text."""
     ids = facts.read_json(vocabulary)
+    if not isinstance(ids, dict):
+        raise CheckpointError(f"{facts.folder / vocabulary} is damaged: it holds no table")
     lines = facts.read(merges).decode().split("\n")
     pairs = [(left, right) for left, space, right in (line.partition(" ") for line in lines[_header(lines) :]) if space]
-    if any(piece.endswith(_END) for piece in ids):
-        return _first_gpt(facts, ids, pairs)
-    prefix = bool(facts.settings.get("add_prefix_space", False))
+    default = "RobertaTokenizer" if {"<s>", "</s>"} <= ids.keys() else "GPT2Tokenizer"
+    kind = known_class(facts, f"{vocabulary} and {merges}", MERGES, MODEL_TYPES, default)
     try:
-        library = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=pairs))
-    except Exception as error:  # the library raises plain Exception
+        return MERGES[kind](facts, ids, pairs)
+    except CheckpointError:
+        raise
+    except Exception as error:  # the tokenizers library raises plain Exception
         raise CheckpointError(f"{facts.folder}: {vocabulary} and {merges} do not fit: {error}") from None
+
+
+def _byte_level(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> tokenizers.Tokenizer:
+    library = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=pairs))
+    prefix = bool(facts.settings.get("add_prefix_space", False))
     library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
     library.decoder = decoders.ByteLevel()
-    if not {"<s>", "</s>"} <= ids.keys():
-        return assemble(library, facts, _GPT2)
+    return library
+
+
+def _gpt2(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
+    return assemble(_byte_level(facts, ids, pairs), facts, _GPT2)
+
+
+def _gpt_neox(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
+    """GPT-2's, after Unicode NFC."""
+    library = _byte_level(facts, ids, pairs)
+    library.normalizer = normalizers.NFC()
+    return assemble(library, facts, {**_GPT2, "pad": "<|padding|>"})
+
+
+def _roberta(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
+    """GPT-2's, with BERT's frame around each text; BART's is the same."""
+    library = _byte_level(facts, ids, pairs)
+    set_roberta_frame(library, facts)
+    return assemble(library, facts, _ROBERTA)
+
+
+def set_roberta_frame(library: tokenizers.Tokenizer, facts: Facts) -> None:
     names = facts.names(_ROBERTA)
     add_specials(library, list(names.values()))
     sep, cls = names["sep"], names["cls"]
@@ -82,7 +127,6 @@ def merges_and_vocabulary(facts: Facts, vocabulary: str, merges: str) -> Library
         pair=f"{cls} $A {sep} {sep} $B:0 {sep}",
         special_tokens=[(name, library.token_to_id(name)) for name in (cls, sep)],
     )
-    return assemble(library, facts, _ROBERTA)
 
 
 def _first_gpt(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
@@ -101,3 +145,14 @@ def _first_gpt(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) 
 
 def _header(lines: list[str]) -> int:
     return 1 if lines and lines[0].startswith("#version") else 0
+
+
+MERGES: dict[str, Callable[[Facts, dict[str, int], list[tuple[str, str]]], Library]] = {
+    "BartTokenizer": _roberta,
+    "CodeGenTokenizer": _gpt2,
+    "GPT2Tokenizer": _gpt2,
+    "GPTNeoXTokenizer": _gpt_neox,
+    "OpenAIGPTTokenizer": _first_gpt,
+    "RobertaTokenizer": _roberta,
+}
+"""How each tokenizer class reads its vocabulary and merges. Others share the files' names, and cut another way."""

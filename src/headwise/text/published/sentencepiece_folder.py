@@ -1,17 +1,17 @@
-"""SentencePiece models as published: T5, ALBERT, Llama and Mistral, mBART, XLM-RoBERTa, NLLB.
+"""SentencePiece model files as published with T5, Pegasus, ALBERT, Llama, XLM-RoBERTa, CamemBERT, mBART and NLLB.
 
-Each family puts the same kind of file to use in its own way; which one it is, is seen from the pieces that its
-file begins with and, where two families begin alike, from the name of the tokenizer in the config.
+Each family numbers the pieces of its file in its own way, and several families share one file layout. So the
+tokenizer's class decides, never the pieces: a class that is not in `CLASSES` is refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 from headwise.errors import ConfigError
 from headwise.text.published.assemble import add_specials, assemble, template
-from headwise.text.published.facts import Facts
+from headwise.text.published.facts import Facts, known_class
 from headwise.text.published.hf_tokenizer import Library
 from headwise.text.published.language_codes import MBART, MBART50, NLLB
 from headwise.text.published.llama_files import merges_of, scored_bpe
@@ -29,23 +29,30 @@ MODEL_NAMES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "sp
 _FAIRSEQ = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
 _SPACES = Regex(" {2,}")
 
+MODEL_TYPES = {
+    "albert": "AlbertTokenizer",
+    "camembert": "CamembertTokenizer",
+    "llama": "LlamaTokenizer",
+    "m2m_100": "NllbTokenizer",
+    "mbart": "MBartTokenizer",
+    "mistral": "LlamaTokenizer",
+    "mt5": "T5Tokenizer",
+    "pegasus": "PegasusTokenizer",
+    "phi3": "LlamaTokenizer",
+    "t5": "T5Tokenizer",
+    "xlm-roberta": "XLMRobertaTokenizer",
+}
+"""The tokenizer class of a model type, for folders that name none."""
+
 
 def sentencepiece_model(facts: Facts) -> Library:
-    file = read_sentencepiece(facts.read(next(name for name in MODEL_NAMES if facts.has(name))))
-    first = [piece for piece, _, _ in file.pieces[:5]]
-    if first[:3] == ["<pad>", "</s>", "<unk>"]:
-        return _t5(facts, file)
-    if "[CLS]" in first and "[SEP]" in first:
-        return _albert(facts, file)
-    if file.model_type == BPE and file.byte_fallback:
-        return _llama(facts, file)
-    if first[:3] == ["<unk>", "<s>", "</s>"] and file.model_type == BPE:
-        return _nllb(facts, file)
-    if first[:3] == ["<unk>", "<s>", "</s>"] and file.model_type == UNIGRAM:
-        return _fairseq(facts, file)
-    raise ConfigError(
-        f"{facts.folder}: a SentencePiece model that begins with {', '.join(first)} is of no known family"
-    )
+    name = next(name for name in MODEL_NAMES if facts.has(name))
+    file = read_sentencepiece(facts.read(name))
+    kind = known_class(facts, name, CLASSES, MODEL_TYPES)
+    model_type, first, build = CLASSES[kind]
+    if file.model_type != model_type or tuple(piece for piece, _, _ in file.pieces[: len(first)]) != first:
+        raise ConfigError(f"{facts.folder / name}: the model is not laid out as a {kind} has it")
+    return build(facts, file)
 
 
 def _t5(facts: Facts, file: SentencePieceFile) -> Library:
@@ -62,6 +69,50 @@ def _t5(facts: Facts, file: SentencePieceFile) -> Library:
         single=["$A", eos], pair=["$A", eos, "$B", eos], special_tokens=[(eos, library.token_to_id(eos))]
     )
     return assemble(library, facts, names)
+
+
+def _pegasus(facts: Facts, file: SentencePieceFile) -> Library:
+    """103 tokens that only pre-training uses stand between `</s>` and the other pieces of the file."""
+    if facts.settings.get("offset", 103) != 103:
+        raise ConfigError(f"{facts.folder}: a PegasusTokenizer with an offset other than 103 cannot be read")
+    names = {"pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask_2>"}
+    unused = ["<mask_1>", "<mask_2>", *(f"<unk_{i}>" for i in range(2, 103))]
+    between = [(name, 0.0 if name.startswith("<mask") else -100.0) for name in unused]
+    scored = _scored(file)
+    library = _unigram(file, [*scored[:2], *between, *scored[2:]], unk=105)
+    library.normalizer = normalizers.Sequence([*_characters(file), normalizers.Replace(_SPACES, " ")])
+    library.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    add_specials(library, [*names.values(), *unused])
+    _add_marked(library, file)
+    eos = facts.names(names)["eos"]
+    library.post_processor = processors.TemplateProcessing(
+        single=["$A", eos], pair=["$A", "$B", eos], special_tokens=[(eos, library.token_to_id(eos))]
+    )
+    return assemble(library, facts, names)
+
+
+def _camembert(facts: Facts, file: SentencePieceFile) -> Library:
+    """Five tokens of fairseq's dictionary come first, so that each id is four higher than in the file."""
+    names = facts.names(_FAIRSEQ)
+    first = [
+        ("<s>NOTUSED", 0.0),
+        (names["pad"], 0.0),
+        ("</s>NOTUSED", 0.0),
+        (names["unk"], 0.0),
+        ("<unk>NOTUSED", -100),
+    ]
+    library = _unigram(file, [*first, *_scored(file)[1:], (names["mask"], 0.0)], unk=3)
+    library.pre_tokenizer = _words("always")
+    library.add_special_tokens([AddedToken(names["mask"], special=True, normalized=False, lstrip=True)])
+    add_specials(library, list(names.values()))
+    _add_marked(library, file)
+    bos, eos = names["bos"], names["eos"]
+    library.post_processor = processors.TemplateProcessing(
+        single=[bos, "$A", eos],
+        pair=[bos, "$A", eos, eos, "$B", eos],
+        special_tokens=[(name, library.token_to_id(name)) for name in (bos, eos)],
+    )
+    return assemble(library, facts, _FAIRSEQ)
 
 
 def _albert(facts: Facts, file: SentencePieceFile) -> Library:
@@ -102,9 +153,7 @@ def _llama(facts: Facts, file: SentencePieceFile) -> Library:
 
 def _fairseq(facts: Facts, file: SentencePieceFile) -> Library:
     """mBART and XLM-RoBERTa: four specials in another order, so that each id is one higher than in the file."""
-    codes = {"MBartTokenizer": MBART, "MBart50Tokenizer": MBART50}.get(facts.class_name, ())
-    if not codes and facts.config.get("model_type") == "mbart":
-        codes = MBART50 if facts.config.get("vocab_size", 0) > len(file.pieces) + 1 + len(MBART) + 1 else MBART
+    codes = _codes(facts, file)
     names = facts.names(_FAIRSEQ)
     order = [(names[role], 0.0) for role in ("bos", "pad", "eos", "unk")]
     last = [(name, 0.0) for name in (*codes, names["mask"])]
@@ -123,6 +172,16 @@ def _fairseq(facts: Facts, file: SentencePieceFile) -> Library:
         single=[*before, "$A", *after], pair=pair, special_tokens=[(name, library.token_to_id(name)) for name in used]
     )
     return assemble(library, facts, _FAIRSEQ)
+
+
+def _codes(facts: Facts, file: SentencePieceFile) -> tuple[str, ...]:
+    """The language codes after the pieces; a folder that names no class has as many as its embeddings allow."""
+    named = {"XLMRobertaTokenizer": (), "MBartTokenizer": MBART, "MBart50Tokenizer": MBART50}
+    if facts.class_name in named:
+        return named[facts.class_name]
+    if facts.config.get("model_type") != "mbart":
+        return ()
+    return MBART50 if facts.config.get("vocab_size", 0) > len(file.pieces) + 1 + len(MBART) + 1 else MBART
 
 
 def _frame(facts: Facts, codes: Sequence[str], names: dict[str, str]) -> tuple[list[str], list[str]]:
@@ -182,3 +241,21 @@ def _add_marked(library: tokenizers.Tokenizer, file: SentencePieceFile) -> None:
     for piece, _, kind in file.pieces:
         if kind in (CONTROL, USER_DEFINED):
             library.add_tokens([AddedToken(piece, special=kind == CONTROL, normalized=False)])
+
+
+_UNK_FIRST = ("<unk>", "<s>", "</s>")
+_PAD_FIRST = ("<pad>", "</s>", "<unk>")
+
+CLASSES: dict[str, tuple[int, tuple[str, ...], Callable[[Facts, SentencePieceFile], Library]]] = {
+    "AlbertTokenizer": (UNIGRAM, ("<pad>", "<unk>", "[CLS]", "[SEP]"), _albert),
+    "CamembertTokenizer": (UNIGRAM, _UNK_FIRST, _camembert),
+    "LlamaTokenizer": (BPE, _UNK_FIRST, _llama),
+    "MBart50Tokenizer": (UNIGRAM, _UNK_FIRST, _fairseq),
+    "MBartTokenizer": (UNIGRAM, _UNK_FIRST, _fairseq),
+    "MT5Tokenizer": (UNIGRAM, _PAD_FIRST, _t5),
+    "NllbTokenizer": (BPE, _UNK_FIRST, _nllb),
+    "PegasusTokenizer": (UNIGRAM, _PAD_FIRST, _pegasus),
+    "T5Tokenizer": (UNIGRAM, _PAD_FIRST, _t5),
+    "XLMRobertaTokenizer": (UNIGRAM, _UNK_FIRST, _fairseq),
+}
+"""For each tokenizer class: the type of its model file, the pieces that the file begins with, and how it is read."""

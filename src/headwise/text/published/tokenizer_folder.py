@@ -1,7 +1,7 @@
 """Tokenizers from the files that models are published with. Files are read as data; nothing in them is run.
 
-The reference is the library that publishes them: `encode` gives the ids that it gives without special tokens,
-`decode` its text without them, `frame` its special tokens. A row of `FORMS` is one set of files.
+The reference is the transformers library: `encode` gives its ids without special tokens, `decode` its text
+without them, `frame` its special tokens. Each row of `FORMS` is one set of files.
 """
 
 import re
@@ -10,19 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from headwise.errors import CheckpointError
-from headwise.text.published.assemble import assemble
 from headwise.text.published.facts import Facts, gather
-from headwise.text.published.hf_tokenizer import parse
 from headwise.text.published.llama_files import from_llama2c
 from headwise.text.published.mapped_files import m2m100, marian
 from headwise.text.published.merges import is_wordpiece, merges_and_vocabulary, vocabulary_lines
 from headwise.text.published.sentencepiece_folder import MODEL_NAMES, sentencepiece_model
+from headwise.text.published.tokenizer_json import from_tokenizer_json, has_tokenizer_json
 from headwise.text.tokenizer import Tokenizer
 
 
 def load_published(folder: Path, config: dict[str, Any]) -> Tokenizer | None:
-    """The tokenizer of a published model, whose config.json is `config`; None if the folder has no files of one, or
-    only files that could mean one that is not known here."""
+    """The tokenizer of a published model whose config.json is `config`.
+
+    None if the folder has no tokenizer files, or a vocab.txt that is not BERT's.
+    """
     facts = gather(Path(folder), config)
     try:
         for fits, build in FORMS:
@@ -34,26 +35,14 @@ def load_published(folder: Path, config: dict[str, Any]) -> Tokenizer | None:
     return None
 
 
-def _library(facts: Facts) -> Tokenizer:
-    return assemble(parse(facts.read("tokenizer.json")), facts, {})
-
-
-def _is_library(facts: Facts) -> bool:
-    """Our own tokenizer.json is another format under the same name."""
-    if not facts.has("tokenizer.json"):
-        return False
-    description = facts.read_json("tokenizer.json")
-    return isinstance(description, dict) and "model" in description
-
-
 FORMS: tuple[tuple[Callable[[Facts], bool], Callable[[Facts], Tokenizer]], ...] = (
     (lambda facts: facts.has("source.spm", "target.spm", "vocab.json"), marian),
     (lambda facts: facts.has("vocab.json", "sentencepiece.bpe.model"), m2m100),
-    (_is_library, _library),
+    (has_tokenizer_json, from_tokenizer_json),
     (lambda facts: any(facts.has(name) for name in MODEL_NAMES), sentencepiece_model),
     (
         lambda facts: facts.has("vocab.json", "merges.txt"),
-        lambda f: merges_and_vocabulary(f, "vocab.json", "merges.txt"),
+        lambda facts: merges_and_vocabulary(facts, "vocab.json", "merges.txt"),
     ),
     (
         lambda facts: facts.has("encoder.json", "vocab.bpe"),
