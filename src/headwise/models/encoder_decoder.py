@@ -9,13 +9,14 @@ from torch import Tensor, nn
 from headwise.config import ModelConfig
 from headwise.errors import ConfigError
 from headwise.models import blocks
+from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.cache import LayerCache
 from headwise.nn.context import PADDED, Context, Layout
 from headwise.nn.dropout import Dropout
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.init import initialise
 from headwise.nn.masks import Causal, Pattern
-from headwise.nn.positions import PositionEncoding, Relative
+from headwise.nn.positions import PositionEncoding
 from headwise.nn.recurrent import RecurrentStack
 from headwise.nn.stack import Stack, StackOutput
 
@@ -147,7 +148,8 @@ class EncoderDecoder(nn.Module):
     @property
     def can_be_packed(self) -> bool:
         """Whether sentences can share a row: the kernel for that knows full and causal attention, no window or bias."""
-        if any(isinstance(each, Relative) for each in (self.source_positions, self.target_positions)):
+        encodings = self.source_positions, self.target_positions
+        if any(type(each).bias is not PositionEncoding.bias for each in encodings):
             return False
         for stack in (self.encoder, self.decoder):
             if not isinstance(stack, Stack):
@@ -155,7 +157,8 @@ class EncoderDecoder(nn.Module):
             patterns: set[Any] = {type(layer.pattern) for layer in stack.layers}
             if not patterns <= {Pattern, Causal}:
                 return False
-        return True
+        attentions = [part for part in self.modules() if isinstance(part, MultiHeadAttention)]
+        return all(type(each) is MultiHeadAttention for each in attentions)  # a subclass may attend otherwise
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Teacher forcing: [B, S] and [B, T] -> logits [B, T, V] of the token after each target token."""

@@ -104,9 +104,9 @@ def to_int8(model: nn.Module) -> nn.Module:
         return made[id(weight)]
 
     def replaced(module: nn.Module) -> nn.Module | None:
-        if isinstance(module, TokenEmbedding):
+        if type(module) is TokenEmbedding:  # a subclass may do something else
             return Int8Embedding(*rounded(module.weight), module.scale)
-        if isinstance(module, OutputProjection):
+        if type(module) is OutputProjection:
             return Int8Linear(*rounded(module.weight), module.bias, module.scale)
         return Int8Linear(*rounded(module.weight), module.bias) if type(module) is nn.Linear else None
 

@@ -101,6 +101,7 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
     from headwise.decode.engines.gpu import gpu_search as gpu
     from headwise.decode.engines.stepping import GpuEngine, Stepping
     from headwise.models.folder.weights import weights_of
+    from headwise.models.known_parts import unknown_parts
     from headwise.nn import int8
 
     model: Any = loaded.model
@@ -119,9 +120,10 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
         if name == "gpu":
             say(f"the engine gpu {problem}: translating with the model itself")
     rounded = loaded.precision == INT8
+    unknown = unknown_parts(model)
     if name == "float32" and rounded:
         raise ConfigError("the weights of this model are int8: translate with the model that it was made of instead")
-    if name == "int8" and not rounded:
+    if name == "int8" and not rounded and not unknown:
         rounded = int8.is_fast_here()
         if rounded:
             model = int8.to_int8(model)
@@ -130,7 +132,7 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
     elif rounded and not int8.is_fast_here():
         say("this CPU has no instructions for int8 (VNNI): the model that this one was made of suits it better")
     if name != "plain" and device.type == "cpu":
-        if rounded:
+        if rounded and not unknown:
             weights = {each: tensor.detach().numpy() for each, tensor in weights_of(model).items()}
             native = native_engine(loaded.description, weights)
             if native is not None:
@@ -138,5 +140,6 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
         if cpu.fits(model):
             return Stepping(INT8 if rounded else "float32", cpu.CpuDecoder(model), model.pad, device)
         if name != AUTO:
-            say(f"the engine {name} does not know all parts of this model: translating with the model itself")
+            what = f"the {', '.join(unknown)}" if unknown else "all parts"
+            say(f"the engine {name} does not know {what} of this model: translating with the model itself")
     return Stepping("plain", DecoderStepper(model), model.pad, device)

@@ -23,6 +23,7 @@ from headwise.decode.search.beam import largest
 from headwise.decode.shortlist import table as shortlist
 from headwise.decode.shortlist.table import Allowed
 from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.models.known_parts import unknown_parts
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.feed_forward import FeedForward, GatedFeedForward
 from headwise.nn.masks import Causal
@@ -39,7 +40,7 @@ CROWDED = 0.75
 
 def fits(model: nn.Module) -> bool:
     """Whether this engine knows all parts of the model's decoder."""
-    if not isinstance(model, EncoderDecoder) or not isinstance(model.decoder, Stack):
+    if not isinstance(model, EncoderDecoder) or not isinstance(model.decoder, Stack) or unknown_parts(model):
         return False
     if isinstance(model.target_positions, Relative) or not is_product(model.output_projection):
         return False

@@ -20,6 +20,7 @@ from headwise.models.causal_lm import CausalLM
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.export.pieces import vocabularies
 from headwise.models.folder.description import LoadedModel
+from headwise.models.known_parts import refuse_unknown_parts
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 from headwise.nn.feed_forward import FeedForward, GatedFeedForward
@@ -47,6 +48,7 @@ def write_translator(loaded: LoadedModel, folder: Path, precision: str) -> None:
     assert isinstance(model, EncoderDecoder)
     assert tokenizer is not None
     check(config)
+    refuse_unknown_parts(model, "CTranslate2")
     assert isinstance(model.encoder, Stack)
     assert isinstance(model.decoder, Stack)
     encoder = transformer_spec.TransformerEncoderSpec(
@@ -81,6 +83,7 @@ def write_generator(loaded: LoadedModel, folder: Path, precision: str) -> None:
     assert isinstance(model, CausalLM)
     assert tokenizer is not None
     check(config)
+    refuse_unknown_parts(model, "CTranslate2")
     assert isinstance(model.decoder, Stack)
     grouped = config.key_value_heads not in (0, config.heads)
     decoder = transformer_spec.TransformerDecoderSpec(

@@ -19,6 +19,7 @@ from headwise.models.export.names import DECODER, ENCODER, WEIGHTS
 from headwise.models.export.onnx_graph import Graph, Store
 from headwise.models.export.onnx_positions import Positions
 from headwise.models.folder.description import LoadedModel
+from headwise.models.known_parts import refuse_unknown_parts
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.embedding import TokenEmbedding
 from headwise.nn.feed_forward import GatedFeedForward
@@ -35,6 +36,7 @@ def write_translator(loaded: LoadedModel, folder: Path, precision: str) -> None:
     model, config = loaded.model, loaded.config
     assert isinstance(model, EncoderDecoder)
     check(config)
+    refuse_unknown_parts(model, "the ONNX export")
     with (folder / WEIGHTS).open("wb") as file:
         store = Store(file)
         encoder, decoder = Graph(store, precision), Graph(store, precision)

@@ -178,7 +178,7 @@ def normalised(config: ModelConfig) -> ModelConfig:
         encoder_width=0 if config.encoder_width == config.width else config.encoder_width,
         attention_bias=attention_bias,
         attention_output_bias=attention_bias if output_bias is None else output_bias,
-        norm_epsilon=config.norm_epsilon or {"layer": 1e-5, "rms": 1e-6}[config.norm],
+        norm_epsilon=config.norm_epsilon or {"layer": 1e-5, "rms": 1e-6}.get(config.norm, 0.0),
         shared_layers=0 if config.shared_layers == config.encoder_layers else config.shared_layers,
     )
 
