@@ -1,1 +1,1 @@
-"""The families: models assembled from the parts in `nn`."""
+"""Model families, assembled from the parts in `nn`; model folders, published models and exports."""

@@ -1,4 +1,4 @@
-"""A decoder alone: it continues a text, token by token (GPT, Llama and their kin)."""
+"""The causal language model: a decoder alone, which continues a text token by token (GPT, Llama and their kin)."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from headwise.nn.stack import Stack, StackOutput
 
 
 class CausalLM(nn.Module):
-    """Ids in, logits of the token after each of them out."""
+    """A causal language model: token ids in, logits of the token after each of them out."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class CausalLM(nn.Module):
         positions: Tensor | None = None,
         capture: bool = False,
     ) -> StackOutput:
-        """[B, T] ids, which follow those in the cache -> hidden states (`output_projection` makes logits).
+        """Decode ids [B, T], which follow those in the cache, to hidden states (`output_projection` makes logits).
 
         Padding at the end needs no mask: the causal one hides it from every real token. For padding at the
         start give `mask` [B, S], True for real tokens, those in the cache included, and `positions` [B, T].
@@ -72,7 +72,7 @@ class CausalLM(nn.Module):
         return output
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
-        """[B, T] -> logits [B, T, V]."""
+        """Logits of the token after each of the ids: [B, T] -> [B, T, V]."""
         logits: Tensor = self.output_projection(self.decode(tokens, (), mask, positions).hidden)
         return logits
 

@@ -1,4 +1,4 @@
-"""Any model of one stack with a classifier on top: labels for texts, pairs of texts and pictures."""
+"""The classifier: any model of one stack with a head that labels texts, pairs of texts or pictures."""
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ Body = CausalLM | MaskedLM | VisionTransformer
 
 
 class Classifier(nn.Module):
-    """The body's hidden states, pooled to one vector, projected to a score a class (or one number)."""
+    """A classifier: the body's hidden states, pooled and projected to one logit per class (or one number)."""
 
     def __init__(self, body: Body, output: nn.Linear, pooling: str, dropout: float) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Classifier(nn.Module):
         self.dropout = Dropout(dropout)
 
     def represent(self, inputs: Tensor, segments: Tensor | None = None) -> Tensor:
-        """Ids [B, T] or pictures [B, C, size, size] -> hidden states [B, T, D]."""
+        """Hidden states [B, T, D] of ids [B, T] or pictures [B, C, size, size]."""
         if isinstance(self.body, CausalLM):
             return self.body.decode(inputs).hidden
         if isinstance(self.body, MaskedLM):
@@ -33,7 +33,7 @@ class Classifier(nn.Module):
         return self.body.encode(inputs).memory
 
     def classify(self, hidden: Tensor, inputs: Tensor) -> Tensor:
-        """Hidden states [B, T, D] of these inputs -> logits [B, classes]."""
+        """Logits [B, classes] of the hidden states [B, T, D] of these inputs."""
         if self.pooling == "first" and not isinstance(self.body, CausalLM):
             pooled = self.body.pool(hidden)
         else:
@@ -44,7 +44,7 @@ class Classifier(nn.Module):
         return logits
 
     def forward(self, inputs: Tensor, segments: Tensor | None = None) -> Tensor:
-        """Ids [B, T] or pictures [B, C, size, size] -> logits [B, classes]."""
+        """Logits [B, classes] of ids [B, T] or pictures [B, C, size, size]."""
         return self.classify(self.represent(inputs, segments), inputs)
 
 

@@ -22,7 +22,7 @@ from headwise.nn.stack import Stack, StackOutput
 
 
 class Encoded(NamedTuple):
-    """The source as the decoder sees it."""
+    """The encoder's output: the source as the decoder sees it."""
 
     memory: Tensor  # [B, S, encoder width]
     mask: Tensor | None  # [B, 1, 1, S]
@@ -36,7 +36,7 @@ class Encoded(NamedTuple):
 
 
 class EncoderDecoder(nn.Module):
-    """Source ids and target ids in, logits over the vocabulary out."""
+    """The encoder-decoder Transformer: source ids and target ids in, logits over the vocabulary out."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""An encoder alone: it represents a text, and fills in its blanks (BERT, RoFormer and their kin)."""
+"""The masked language model: an encoder alone, which represents a text and fills in its blanks (BERT, RoFormer)."""
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from headwise.nn.stack import Stack, StackOutput
 
 
 class MaskedLM(nn.Module):
-    """Ids in, a vector a token out; with a head, logits of what stands at each place."""
+    """A masked language model: token ids in, one vector per token out; with a head, logits at each position."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class MaskedLM(nn.Module):
         self.pad = pad
 
     def encode(self, tokens: Tensor, segments: Tensor | None = None, capture: bool = False) -> Encoded:
-        """[B, T] ids, and [B, T] numbers of segments (all 0 if not given) -> hidden states."""
+        """Encode ids [B, T], with the numbers of their segments [B, T] (all 0 if not given), to hidden states."""
         length = tokens.size(1)
         positions = torch.arange(length, device=tokens.device)
         x = self.embedding(tokens)
@@ -74,12 +74,12 @@ class MaskedLM(nn.Module):
         return Encoded(output.hidden, mask, output.self_weights)
 
     def pool(self, hidden: Tensor) -> Tensor:
-        """[B, T, D] -> [B, D]: the first position, through the pooler if there is one."""
+        """Pool hidden states: [B, T, D] -> [B, D], the first position, through the pooler if there is one."""
         first = hidden[:, 0]
         return first if self.pooler is None else self.pooler(first)
 
     def forward(self, tokens: Tensor, segments: Tensor | None = None) -> Tensor:
-        """[B, T] -> logits [B, T, V]."""
+        """Logits of the token at each position: [B, T] -> [B, T, V]."""
         if self.head is None:
             raise ValueError("this encoder has no head that predicts tokens: use `encode`")
         logits: Tensor = self.head(self.encode(tokens, segments).memory)

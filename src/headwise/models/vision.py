@@ -1,4 +1,4 @@
-"""Patches in place of words: the encoder sees (ViT)."""
+"""The Vision Transformer (ViT): an encoder of patches in place of words."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ from headwise.nn.stack import Stack, StackOutput
 
 
 class VisionTransformer(nn.Module):
-    """Pictures in, a vector a patch out, and one before them that stands for the whole picture."""
+    """A Vision Transformer: pictures in, one vector per patch out, before them one for the whole picture."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class VisionTransformer(nn.Module):
         self.image_size = image_size
 
     def encode(self, images: Tensor, capture: bool = False) -> Encoded:
-        """[B, C, size, size] -> hidden states [B, 1 + patches, D]."""
+        """Encode pictures: [B, C, size, size] -> hidden states [B, 1 + patches, D]."""
         if images.shape[-2:] != (self.image_size, self.image_size):
             raise ValueError(f"pictures of {tuple(images.shape[-2:])} pixels, but the model sees {self.image_size}")
         x = self.embedding(images)
@@ -51,12 +51,12 @@ class VisionTransformer(nn.Module):
         return Encoded(output.hidden, None, output.self_weights)
 
     def pool(self, hidden: Tensor) -> Tensor:
-        """[B, T, D] -> [B, D]: the first position, through the pooler if there is one."""
+        """Pool hidden states: [B, T, D] -> [B, D], the first position, through the pooler if there is one."""
         first = hidden[:, 0]
         return first if self.pooler is None else self.pooler(first)
 
     def forward(self, images: Tensor) -> Tensor:
-        """[B, C, size, size] -> [B, D]."""
+        """Pooled vectors of pictures: [B, C, size, size] -> [B, D]."""
         return self.pool(self.encode(images).memory)
 
 

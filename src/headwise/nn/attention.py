@@ -70,7 +70,7 @@ def fused_attention(
 
 
 class MultiHeadAttention(nn.Module):
-    """H attentions side by side, each in its own projection of width K; their outputs are joined and mixed.
+    """Multi-head attention: H attentions side by side, each in its own projection of width K; their outputs are joined.
 
     Self-, causal and cross-attention differ only in where keys and values come from: make them with
     `keys_values` from the queries' own sequence, or from the memory (whose width may differ), and keep them

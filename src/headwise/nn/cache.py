@@ -1,4 +1,4 @@
-"""Keys and values that need not be computed again: passed in and out, never hidden in a module."""
+"""The key/value cache: keys and values of earlier steps, passed in and out, never hidden in a module."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class KeyValues(NamedTuple):
-    """The keys and values one attention looks up."""
+    """The keys and values that one attention looks up."""
 
     key: Tensor  # [B, G, S, K]
     value: Tensor  # [B, G, S, K]
@@ -17,16 +17,16 @@ class KeyValues(NamedTuple):
         return self.key.size(2)
 
     def append(self, more: "KeyValues") -> "KeyValues":
-        """These positions followed by `more`."""
+        """Append the positions of `more`."""
         return KeyValues(torch.cat((self.key, more.key), 2), torch.cat((self.value, more.value), 2))
 
     def select(self, rows: Tensor) -> "KeyValues":
-        """The given rows of the batch in the given order: a beam is reordered, a finished sentence leaves."""
+        """Select rows of the batch in the given order: a beam is reordered, a finished sentence leaves."""
         return KeyValues(self.key.index_select(0, rows), self.value.index_select(0, rows))
 
 
 class LayerCache(NamedTuple):
-    """What one layer keeps between steps."""
+    """The key/value cache of one layer between two decoding steps."""
 
     past: KeyValues | None = None
     """Self-attention: the positions so far."""

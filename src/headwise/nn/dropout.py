@@ -6,9 +6,9 @@ from torch import Tensor, nn
 
 
 def dropout(x: Tensor, p: float) -> Tensor:
-    """Drop with probability p.
+    """Drop each value with probability p.
 
-    On a CPU, drawing one random number a value is a tenth of a small model's training time. Here one 64-bit
+    On a CPU, drawing one random number per value is a tenth of a small model's training time. Here one 64-bit
     number decides on four values: each gets 16 of its bits, so p is kept to within 1/65536.
     """
     if p == 0:

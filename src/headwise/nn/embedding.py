@@ -1,4 +1,4 @@
-"""From ids or pictures to vectors, and from vectors back to scores over the vocabulary."""
+"""Embeddings of tokens and pictures, and the projection from vectors back to logits over the vocabulary."""
 
 from itertools import pairwise
 
@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from headwise.nn.feed_forward import Activation
 
 GROUP = 16
-"""Channels that the norm of a convolution takes together."""
+"""Channels that the norm of a convolution normalises together."""
 
 
 class TokenEmbedding(nn.Module):
-    """A vector a token, times `scale`: sqrt(D) in the paper, where the matrix is drawn small to serve as output too."""
+    """Token embedding: one vector per token, times `scale`: sqrt(D) in the paper, whose matrix is also the output's."""
 
     def __init__(self, vocabulary: int, width: int, scale: float = 1.0) -> None:
         super().__init__()
@@ -21,15 +21,15 @@ class TokenEmbedding(nn.Module):
         self.scale = scale
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """[B, T] -> [B, T, D]."""
+        """Embed tokens: [B, T] -> [B, T, D]."""
         vectors = F.embedding(tokens, self.weight)
         return vectors if self.scale == 1 else vectors * self.scale
 
 
 class PatchEmbedding(nn.Module):
-    """Pictures as sequences: each patch of P x P pixels, flattened and projected, is a token.
+    """Patch embedding: each patch of P x P pixels of a picture, flattened and projected, is a token.
 
-    A first token that is no patch gathers what the classifier reads (ViT takes it from BERT).
+    One more token, the first, gathers what the classifier reads (ViT takes it from BERT).
     """
 
     def __init__(self, channels: int, patch: int, width: int) -> None:
@@ -39,7 +39,7 @@ class PatchEmbedding(nn.Module):
         self.first = nn.Parameter(torch.empty(1, width))
 
     def forward(self, images: Tensor) -> Tensor:
-        """[B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
+        """Embed pictures: [B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
         B, C, height, width = images.shape
         P = self.patch
         patches = images.reshape(B, C, height // P, P, width // P, P).permute(0, 2, 4, 1, 3, 5)
@@ -48,7 +48,7 @@ class PatchEmbedding(nn.Module):
 
 
 class Convolution(nn.Module):
-    """3 x 3 pixels at a time, normalised in groups of channels; with `halves`, the largest of every 2 x 2 goes on."""
+    """A 3 x 3 convolution, normalised in groups of channels; with `halves`, max pooling halves the picture."""
 
     def __init__(self, narrow: int, wide: int, *, halves: bool) -> None:
         super().__init__()
@@ -57,16 +57,16 @@ class Convolution(nn.Module):
         self.halves = halves
 
     def forward(self, x: Tensor) -> Tensor:
-        """[B, narrow, height, width] -> [B, wide, height, width], or half of that."""
+        """Convolve: [B, narrow, height, width] -> [B, wide, height, width], or half as high and wide."""
         x = F.relu(self.norm(self.weights(x)))
         return F.max_pool2d(x, 3, stride=2, padding=1) if self.halves else x
 
 
 class ConvolutionalEmbedding(nn.Module):
-    """The same from the features of a small convolutional network: the hybrid of the ViT paper.
+    """Convolutional patch embedding: a small convolutional network makes the tokens (the ViT paper's hybrid).
 
-    Each stage, two convolutions, doubles the channels and halves the picture, until a P x P patch is one place.
-    Neighbouring places share pixels, which a Transformer would have to learn from far more pictures.
+    Each stage, two convolutions, doubles the channels and halves the picture, until a P x P patch is one token.
+    Neighbouring tokens share pixels, which a Transformer would have to learn from far more pictures.
     """
 
     def __init__(self, channels: int, patch: int, width: int) -> None:
@@ -82,7 +82,7 @@ class ConvolutionalEmbedding(nn.Module):
         self.first = nn.Parameter(torch.empty(1, width))
 
     def forward(self, images: Tensor) -> Tensor:
-        """[B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
+        """Embed pictures: [B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
         images = images.contiguous(memory_format=torch.channels_last)
         for stage in self.stages:
             images = stage(images)
@@ -96,7 +96,7 @@ PATCH_EMBEDDINGS: dict[str, type[PatchEmbedding] | type[ConvolutionalEmbedding]]
 
 
 class OutputProjection(nn.Module):
-    """Logits over the vocabulary. To tie it, give it the embedding's own matrix."""
+    """The output projection: logits over the vocabulary. To tie it, give it the embedding's own matrix."""
 
     def __init__(self, weight: nn.Parameter, *, bias: bool = False, scale: float = 1.0) -> None:
         super().__init__()
@@ -105,12 +105,12 @@ class OutputProjection(nn.Module):
         self.scale = scale
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """[..., D] -> [..., V]."""
+        """Project hidden states to logits: [..., D] -> [..., V]."""
         return F.linear(hidden if self.scale == 1 else hidden * self.scale, self.weight, self.bias)
 
 
 class PredictionHead(nn.Module):
-    """What BERT puts before its output projection: one more layer, which may change the width."""
+    """BERT's prediction head: one more layer before the output projection, which may change the width."""
 
     def __init__(self, dense: nn.Linear, activation: Activation, norm: nn.Module, projection: OutputProjection) -> None:
         super().__init__()
@@ -120,11 +120,11 @@ class PredictionHead(nn.Module):
         self.projection = projection
 
     def transform(self, hidden: Tensor) -> Tensor:
-        """[..., D] -> what `projection` takes."""
+        """Transform hidden states [..., D] to the input of `projection`."""
         result: Tensor = self.norm(self.activation(self.dense(hidden)))
         return result
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """[..., D] -> logits [..., V]."""
+        """Project hidden states to logits: [..., D] -> [..., V]."""
         logits: Tensor = self.projection(self.transform(hidden))
         return logits

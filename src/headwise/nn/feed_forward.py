@@ -18,11 +18,11 @@ ACTIVATIONS: dict[str, Activation] = {
     "gelu_tanh": partial(F.gelu, approximate="tanh"),
     "silu": F.silu,
 }
-"""gelu_tanh is the approximation that GPT, GPT-2 and their descendants were trained with."""
+"""Activations by name; gelu_tanh is the approximation that GPT, GPT-2 and their descendants were trained with."""
 
 
 class FeedForward(nn.Module):
-    """activation(x W1 + b1) W2 + b2."""
+    """The feed-forward network of the paper: activation(x W1 + b1) W2 + b2."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[B, T, D] -> [B, T, D]."""
+        """Transform every position by itself: [B, T, D] -> [B, T, D]."""
         if self.training and self._in_one_product(x):
             hidden = linear_relu(x, self.expand.weight, self.expand.bias)
         else:
@@ -49,13 +49,13 @@ class FeedForward(nn.Module):
         return y
 
     def _in_one_product(self, x: Tensor) -> bool:
-        """Whether the first product can end in the activation: states in half precision on a GPU, where it pays."""
+        """Whether one kernel computes the first product and the ReLU: for half precision on a GPU, where it pays."""
         plain = self.activation is F.relu and type(self.expand) is nn.Linear and self.expand.bias is not None
         return plain and usable_in_half(x)
 
 
 class GatedFeedForward(nn.Module):
-    """(activation(x W1) * x W3) W2: the gate decides what passes (GLU variants; with SiLU, SwiGLU)."""
+    """The gated feed-forward network: (activation(x W1) * x W3) W2 (GLU variants; with SiLU, SwiGLU)."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class GatedFeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[B, T, D] -> [B, T, D]."""
+        """Transform every position by itself: [B, T, D] -> [B, T, D]."""
         y: Tensor = self.contract(self.dropout(self.activation(self.gate(x)) * self.expand(x)))
         return y
 

@@ -1,4 +1,4 @@
-"""Every weight initialisation."""
+"""Initialisation of weights."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ EMBEDDINGS = ("embedding.weight", "output_projection.weight", "head.projection.w
 
 
 def initialise(model: nn.Module, kind: str) -> None:
-    """Draw all matrices anew by the rule `kind`; biases become 0, the gains of norms 1."""
+    """Initialise all matrices by the rule `kind`; biases become 0, the gains of norms 1."""
     fill = INITS[kind]
     if any(parameter.is_meta for parameter in model.parameters()):  # shapes alone: there is nothing to draw
         return

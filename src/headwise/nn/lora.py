@@ -1,6 +1,6 @@
-"""Low-rank adaptation: a matrix stays as it is, and a product of two thin ones that is added to it is learned.
+"""Low-rank adaptation (LoRA): a matrix stays frozen, and the product of two thin ones that is added to it is learned.
 
-The names of a layer's own weights do not change, so weights that hold low-rank matrices say by their names
+The names of a layer's own weights do not change, so weights that hold low-rank matrices show by their names
 alone what they are, and `merged_weights` can fold them in without a model.
 """
 
@@ -34,7 +34,7 @@ class LoraLinear(nn.Linear):
         return F.linear(x, self.weight, self.bias) + change * self.lora_scale
 
     def merged(self) -> nn.Linear:
-        """One ordinary layer that computes the same."""
+        """An ordinary linear layer that computes the same."""
         plain = nn.Linear(self.in_features, self.out_features, self.bias is not None, device="meta")
         plain.weight = nn.Parameter(folded(self.weight, self.lora_down, self.lora_up, self.lora_scale))
         if self.bias is not None:
@@ -73,20 +73,20 @@ def merged_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def folded(weight: Tensor, down: Tensor, up: Tensor, scale: Tensor) -> Tensor:
-    """W + scale * B A, summed in float32 at least."""
+    """The folded matrix W + scale * B A, summed in float32 at least."""
     precise = torch.promote_types(weight.dtype, torch.float32)
     return (weight.to(precise) + (up.to(precise) @ down.to(precise)) * scale.to(precise)).to(weight.dtype)
 
 
 def _linears(model: nn.Module) -> Iterator[tuple[str, nn.Linear]]:
-    """Every place of a linear layer: one that layers share has several names."""
+    """Every name under which a linear layer stands: one that layers share has several."""
     for name, module in model.named_modules(remove_duplicate=False):
         if isinstance(module, nn.Linear):
             yield name, module
 
 
 def _replace(model: nn.Module, places: Mapping[str, nn.Linear], change: Callable[[nn.Linear], nn.Linear]) -> None:
-    """A layer that stands in several places is changed once and stays one layer."""
+    """Replace layers: one that stands in several places is changed once and stays one layer."""
     changed: dict[int, nn.Linear] = {}
     for name, layer in places.items():
         if id(layer) not in changed:

@@ -1,6 +1,7 @@
-"""Who may look at whom. True = may attend; a mask is added to the scores before the softmax, as 0 or -inf.
+"""Attention masks. True = may attend; a mask is added to the scores before the softmax, as 0 or -inf.
 
-Two things decide it: which tokens are real (`padding_mask`), and the `Pattern` of a layer, which knows places alone.
+Two things make a mask: which tokens are real (`padding_mask`), and the `Pattern` of a layer, which knows positions
+only.
 """
 
 import torch
@@ -8,12 +9,12 @@ from torch import Tensor
 
 
 def padding_mask(tokens: Tensor, pad: int) -> Tensor:
-    """[B, S] ids -> [B, 1, 1, S]: every query may attend to every real token."""
+    """The padding mask of ids [B, S]: every query may attend to every real token, [B, 1, 1, S]."""
     return (tokens != pad)[:, None, None, :]
 
 
 def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
-    """[T, S]: a position may attend to itself and to what came before it.
+    """The causal mask [T, S]: a position may attend to itself and to those before it.
 
     With more keys than queries (a cache holds the earlier ones) the queries are the last positions.
     """
@@ -21,24 +22,24 @@ def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> 
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """The mask as what is added to the scores: 0 where one may attend, minus infinity elsewhere."""
+    """The mask as a term of the scores: 0 where a query may attend, minus infinity elsewhere."""
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
 class Pattern:
-    """Every position may look at every other, as in an encoder: the pattern that the others override."""
+    """Full attention: every position may attend to every other, as in an encoder. The other patterns override it."""
 
     def mask(self, queries: int, keys: int, device: torch.device) -> Tensor | None:
-        """[T, S] for queries that are the last of the keys' positions; None: no limit."""
+        """The mask [T, S] for queries that are the last of the keys' positions; None: no limit."""
         return None
 
     def is_causal(self, queries: int, keys: int) -> bool:
-        """Whether here the mask is the plain triangle that kernels know without being given it."""
+        """Whether the mask is the plain triangle, which kernels know without being given it."""
         return False
 
 
 class Causal(Pattern):
-    """What came before, and itself: a decoder's."""
+    """Causal attention, as in a decoder: to the position itself and those before it."""
 
     def mask(self, queries: int, keys: int, device: torch.device) -> Tensor | None:
         if queries == 1:  # a single query is the last position: it may see everything
@@ -50,7 +51,7 @@ class Causal(Pattern):
 
 
 class SlidingWindow(Causal):
-    """The last `window` positions, itself included (Mistral): far ones are reached through the layers between."""
+    """Sliding-window attention (Mistral): to the last `window` positions, itself included."""
 
     def __init__(self, window: int) -> None:
         if window < 1:

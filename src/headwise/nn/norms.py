@@ -15,7 +15,7 @@ Sublayer = Callable[[Tensor], tuple[Tensor, Extra]]
 
 
 class PostNorm(nn.Module):
-    """norm(x + dropout(sublayer(x))): as in the paper."""
+    """Post-norm, as in the paper: norm(x + dropout(sublayer(x)))."""
 
     def __init__(self, norm: nn.Module, dropout: float) -> None:
         super().__init__()
@@ -30,9 +30,9 @@ class PostNorm(nn.Module):
 
 
 class PreNorm(nn.Module):
-    """x + dropout(sublayer(norm(x))): the residual path stays free, so that deep stacks train easily.
+    """Pre-norm: x + dropout(sublayer(norm(x))). The residual path stays free, so that deep stacks train easily.
 
-    A stack of these ends in a norm of its own.
+    A stack of such layers ends in a norm of its own.
     """
 
     def __init__(self, norm: nn.Module, dropout: float) -> None:
@@ -50,12 +50,12 @@ AddAndNorm = PostNorm | PreNorm
 
 
 def in_one_pass(norm: nn.Module, *states: Tensor) -> bool:
-    """Whether a kernel can train this norm of these states, or of their sum."""
+    """Whether a fused kernel can compute this norm of these states, or of their sum, with its gradient."""
     return isinstance(norm, nn.LayerNorm | nn.RMSNorm) and usable_in_half(*states)
 
 
 def normed_in_one_pass(norm: nn.Module, x: Tensor, y: Tensor | None = None, dropout: float = 0.0) -> Tensor:
-    """norm(x + dropout(y)), or norm(x)."""
+    """The fused kernel for norm(x + dropout(y)), or norm(x)."""
     assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
     centred = isinstance(norm, nn.LayerNorm)
     offset = norm.bias if isinstance(norm, nn.LayerNorm) else None
@@ -66,6 +66,6 @@ NORMS: dict[str, Callable[[int, float], nn.Module]] = {
     "layer": lambda width, epsilon: nn.LayerNorm(width, eps=epsilon or 1e-5),
     "rms": lambda width, epsilon: nn.RMSNorm(width, eps=epsilon or 1e-6),
 }
-"""Width and epsilon (0: the kind's usual one) -> norm."""
+"""Norm layers by name; each takes a width and an epsilon (0: the usual one)."""
 
 NORM_ORDERS: dict[str, type[PostNorm] | type[PreNorm]] = {"post": PostNorm, "pre": PreNorm}

@@ -1,4 +1,4 @@
-"""From a vector a token to one for the whole sequence."""
+"""Pooling: one vector for the whole sequence from one vector per token."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from headwise.nn.feed_forward import ACTIVATIONS, Activation
 
 POOLERS: dict[str, Activation] = {"tanh": torch.tanh, **ACTIVATIONS}
-"""The activations that a pooler may have."""
+"""Activations that a pooler may have."""
 
 
 class Pooler(nn.Module):
@@ -20,7 +20,7 @@ class Pooler(nn.Module):
         self.activation = activation
 
     def forward(self, first: Tensor) -> Tensor:
-        """[B, D] -> [B, D]."""
+        """Transform the pooled vectors: [B, D] -> [B, D]."""
         return self.activation(self.dense(first))
 
 

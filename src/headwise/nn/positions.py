@@ -1,4 +1,4 @@
-"""Where order enters. Attention itself sees a set; these tell it where each token stands.
+"""Position encodings. Attention itself sees a set; these tell it where each token stands.
 
 An encoding can act in three places, and does nothing in a place it does not override:
 `embed` adds to the embeddings (sinusoidal, learned), `rotation` turns queries and keys (rotary), `bias` adds to
@@ -32,27 +32,27 @@ class Rotation(NamedTuple):
 
 
 class PositionEncoding(nn.Module):
-    """No positions at all: the encoding that the others override."""
+    """The position encoding that encodes nothing: the others override it."""
 
     def embed(self, x: Tensor, positions: Tensor, longest: int | None = None) -> Tensor:
-        """x [B, T, D] at positions [T] or [B, T], all below `longest` (None: T) -> [B, T, D]."""
+        """Add to the embeddings x [B, T, D] at positions [T] or [B, T], all below `longest` (None: T)."""
         return x
 
     def rotation(self, positions: Tensor) -> Rotation | None:
-        """What self-attention applies to its queries and keys at positions [T] or [B, T]."""
+        """The rotation of queries and keys in self-attention at positions [T] or [B, T]."""
         return None
 
     def bias(self, queries: int, keys: int) -> Tensor | None:
-        """What is added to the scores of self-attention, [1, H, T, S]; the queries are the last of the keys."""
+        """The bias on the scores of self-attention, [1, H, T, S]; the queries are the last of the keys."""
         return None
 
 
 class Sinusoidal(PositionEncoding):
-    """P(t, 2i) = sin(t / 10000^(2i/D)), P(t, 2i+1) = cos of the same angle.
+    """Sinusoidal positions: P(t, 2i) = sin(t / 10000^(2i/D)), P(t, 2i+1) = cos of the same angle.
 
-    Of the width D of the paper; an odd width has one sine more than cosines. `interleaved` is the paper's
-    order; `halves` holds all sines, then all cosines, as Marian (and T2T) do; `fairseq` does too, with slightly
-    other angles that end at exactly 1/10000. Computed, not stored: there is no longest sentence.
+    An odd width D has one sine more than cosines. `interleaved` is the paper's order; `halves` holds all sines, then
+    all cosines, as Marian (and T2T) do; `fairseq` does too, with slightly other angles that end at exactly 1/10000.
+    Computed, not stored: there is no longest sentence.
     """
 
     def __init__(self, width: int, layout: str = "interleaved", offset: int = 0) -> None:
@@ -62,10 +62,10 @@ class Sinusoidal(PositionEncoding):
         self.width = width
         self.layout = layout
         self.offset = offset
-        self._kept: Tensor | None = None
+        self._cached: Tensor | None = None
 
     def table(self, positions: Tensor) -> Tensor:
-        """[...] -> [..., D]."""
+        """The encoding of positions [...]: [..., D]."""
         numbers = torch.arange(0, self.width, 2, dtype=torch.float32, device=positions.device)
         if self.layout == "fairseq":
             pairs = self.width // 2
@@ -88,15 +88,15 @@ class Sinusoidal(PositionEncoding):
         return x + self._first(longest, x)[positions]
 
     def _first(self, longest: int, like: Tensor) -> Tensor:
-        """The table of the first positions, which are few where a row holds many sentences: made once and kept."""
-        kept = self._kept
-        if kept is None or kept.size(0) < longest or kept.device != like.device or kept.dtype != like.dtype:
-            kept = self._kept = self.table(torch.arange(longest, device=like.device)).to(like.dtype)
-        return kept
+        """The encoding of the first positions, cached: they are few where a row holds many sentences."""
+        cached = self._cached
+        if cached is None or cached.size(0) < longest or cached.device != like.device or cached.dtype != like.dtype:
+            cached = self._cached = self.table(torch.arange(longest, device=like.device)).to(like.dtype)
+        return cached
 
 
 class Learned(PositionEncoding):
-    """A trained vector a position, as in BERT and GPT: it ends where its table ends.
+    """Learned positions: one trained vector per position, as in BERT and GPT; they end where the table ends.
 
     The first `offset` rows of the table are not used: some published models have them.
     """
@@ -114,7 +114,7 @@ class Learned(PositionEncoding):
 
 
 class Rotary(PositionEncoding):
-    """Queries and keys are turned by an angle that grows with the position (RoFormer).
+    """Rotary positions (RoPE): queries and keys are rotated by an angle that grows with the position (RoFormer).
 
     Their product then depends on the distance alone. How fast each pair turns is the affair of `frequencies`,
     which may slow them down to reach further than the texts of training did.
@@ -136,7 +136,7 @@ class Rotary(PositionEncoding):
 
 
 class Relative(PositionEncoding):
-    """A trained number a head and distance is added to the scores (T5).
+    """Relative positions: one trained number per head and distance is added to the scores (T5).
 
     Near distances have a bucket each, far ones share theirs in logarithmic steps, and beyond `distance` all are
     alike. A causal stack spends all buckets on the past, another half of them on the future.
@@ -151,12 +151,12 @@ class Relative(PositionEncoding):
 
     def bias(self, queries: int, keys: int) -> Tensor:
         device = self.weight.device
-        places = torch.arange(keys, device=device)
-        ahead = places[None, :] - places[keys - queries :, None]  # [T, S]; below 0: the past
+        positions = torch.arange(keys, device=device)
+        ahead = positions[None, :] - positions[keys - queries :, None]  # [T, S]; below 0: the past
         return self.weight[self.bucket(ahead)].permute(2, 0, 1)[None]
 
     def bucket(self, ahead: Tensor) -> Tensor:
-        """Distances (above 0: ahead) -> the numbers of their buckets."""
+        """Buckets of distances (above 0: ahead)."""
         if self.causal:
             buckets, first, far = self.buckets, torch.zeros_like(ahead), (-ahead).clamp(min=0)
         else:
@@ -169,7 +169,7 @@ class Relative(PositionEncoding):
 
 
 class PositionShape(NamedTuple):
-    """All that any encoding may need to know of the model it is built for."""
+    """The facts about a model that a position encoding may need when it is built."""
 
     width: int
     heads: int

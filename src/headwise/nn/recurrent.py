@@ -1,4 +1,4 @@
-"""What came before the Transformer: LSTM stacks behind the same interface, to measure attention against.
+"""LSTM stacks, which came before the Transformer: the same interface, to measure attention against.
 
 They take the place of a `Stack`, so that training, search and every command work with them unchanged. What an LSTM
 keeps between steps is its state, which lies in a `LayerCache` like keys and values do.
@@ -41,7 +41,7 @@ class RecurrentStack(nn.Module):
         )
         self.backwards = backwards
         self.asks_for_values = backwards
-        """The lengths of the texts, to read them from their ends."""
+        """Reading texts from their ends needs the values of their lengths."""
         self.cross_attention = cross_attention
         self.mix = nn.Linear(2 * width, width) if cross_attention is not None else None
         self.dropout = Dropout(dropout)

@@ -1,6 +1,6 @@
-"""How fast rotary positions turn, and the ways to slow them down for texts longer than those of training.
+"""Rotary frequencies: how fast pairs turn, and the ways to slow them down for texts longer than in training.
 
-Pair i of a head turns by base^(-2i/R) a position. Each way of scaling is an object here.
+Pair i of a head turns by base^(-2i/R) per position. Each way of scaling is an object here.
 """
 
 import math
@@ -10,12 +10,12 @@ from torch import Tensor
 
 
 class Frequencies:
-    """As in RoFormer: `width` values of a head (R) turn, none is slowed down."""
+    """Plain rotary frequencies, as in RoFormer: `width` values of a head (R) turn, none is slowed down."""
 
     factor = 1.0
-    """What cosines and sines are multiplied by: some methods make attention sharper on long texts."""
+    """The factor of cosines and sines: some methods make attention sharper on long texts."""
     asks_for_values = False
-    """Whether `turns` depends on the positions' values, for which a GPU has to be waited for."""
+    """Whether `turns` depends on the values of positions, which makes the CPU wait for a GPU."""
 
     def __init__(self, width: int, base: float = 10000.0) -> None:
         if width % 2:
@@ -24,7 +24,7 @@ class Frequencies:
         self.base = base
 
     def turns(self, positions: Tensor) -> Tensor:
-        """[R/2] radians a position, for a pass over these positions."""
+        """Radians per position of each pair, [R/2], for a pass over these positions."""
         return self.plain()
 
     def plain(self, base: float | None = None) -> Tensor:
@@ -33,7 +33,7 @@ class Frequencies:
 
 
 class Linear(Frequencies):
-    """All alike slower: position 4 is where position 1 was (linear interpolation)."""
+    """Linear interpolation: all pairs are slowed down alike, so that position 4 is where position 1 was."""
 
     def __init__(self, width: int, base: float, stretch: float) -> None:
         super().__init__(width, base)
@@ -44,7 +44,7 @@ class Linear(Frequencies):
 
 
 class Dynamic(Frequencies):
-    """A larger base once a text outgrows `length`: slow pairs slow down most (NTK-aware scaling)."""
+    """Dynamic NTK scaling: a larger base once a text outgrows `length`, so that slow pairs slow down most."""
 
     asks_for_values = True
 
@@ -60,7 +60,7 @@ class Dynamic(Frequencies):
 
 
 class Llama3(Frequencies):
-    """Fast pairs stay, slow ones are stretched, those between are blended (Llama 3.1)."""
+    """Scaling of Llama 3.1: fast pairs stay, slow ones are stretched, those between are blended."""
 
     def __init__(self, width: int, base: float, stretch: float, length: int, low: float, high: float) -> None:
         super().__init__(width, base)
@@ -77,7 +77,7 @@ class Llama3(Frequencies):
 
 
 class Yarn(Frequencies):
-    """The same idea with a ramp over the pairs' numbers, and sharper attention (YaRN)."""
+    """YaRN scaling: fast pairs stay, slow ones are stretched, a ramp lies between; attention is sharper."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Yarn(Frequencies):
 
 
 class LongRope(Frequencies):
-    """A divisor a pair, found by search: one list up to the length of training, another beyond it (LongRoPE)."""
+    """LongRoPE scaling: one divisor per pair, found by search, with another list beyond the length of training."""
 
     asks_for_values = True
 
