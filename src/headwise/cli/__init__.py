@@ -5,6 +5,7 @@ import io
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 
 from headwise import __version__
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what is read is UTF-8 whatever the locale; so is what is written
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    warnings.formatwarning = lambda message, *_: f"headwise: {message}\n"  # without the line of code that warns
     args = parser().parse_args(arguments)
     try:
         code: int = args.run(args)

@@ -34,13 +34,10 @@ def run_classify(args: argparse.Namespace) -> int:
     if args.images:
         if args.text or args.input or args.pairs:
             raise ConfigError("--images takes pictures: give no texts, --input or --pairs with it")
-        import torch
-
-        from headwise.data.read.image_files import read_pictures
+        from headwise.decode.pictures import read_images
 
         labeller = Labeller(model_folder(args), args.device)
-        config = labeller.loaded.config
-        pictures = torch.from_numpy(read_pictures(args.images, config.image_size, config.channels))
+        pictures = read_images(labeller.loaded, args.images)
         with output(args.output) as file:
             for name, label in zip(args.images, labeller.see(pictures), strict=True):
                 print(shown(label, name, args.json), file=file)

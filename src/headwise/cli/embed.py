@@ -26,7 +26,9 @@ the cosines between all texts are shown or saved instead.
     )
     add_texts(command, "embed")
     add_model(command)
-    command.add_argument("--pooling", choices=("mean", "first", "last"), default="mean", help="default: mean")
+    command.add_argument(
+        "--pooling", choices=("mean", "first", "last"), help="default: what the model's folder names, else mean"
+    )
     command.add_argument("--raw", action="store_true", help="do not scale the vectors to length 1")
     command.add_argument("--similarity", action="store_true", help="show the cosine of every two texts")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -31,9 +32,11 @@ def by_budget(order: Iterable[int], lengths: Sequence[int], budget: int = 0) -> 
         yield rows
 
 
-def by_length(lengths: Sequence[int], budget: int = 0) -> Iterator[list[int]]:
-    """`by_budget` from the shortest to the longest, so that little is padded."""
-    return by_budget(sorted(range(len(lengths)), key=lengths.__getitem__), lengths, budget)
+def by_length(lengths: Sequence[int], budget: int = 0, equal: bool = False) -> Iterator[list[int]]:
+    """`by_budget` from the shortest to the longest, so that little is padded; with `equal` nothing is."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    for _, group in itertools.groupby(order, key=lambda i: lengths[i] if equal else 0):
+        yield from by_budget(group, lengths, budget)
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, at_start: bool = False) -> Tensor:

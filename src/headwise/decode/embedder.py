@@ -1,5 +1,6 @@
 """Texts as vectors: near ones mean nearly the same."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from headwise.decode.batching import by_length, padded
-from headwise.decode.open import open_model, the_tokenizer
-from headwise.errors import ConfigError
+from headwise.decode.open import depends_on_length, open_model, the_tokenizer
+from headwise.errors import ConfigError, HeadwiseError
 from headwise.models.causal_lm import CausalLM
 from headwise.models.classifier import Classifier
 from headwise.models.encoder_decoder import EncoderDecoder
@@ -30,23 +31,29 @@ class Embedder:
         self.tokenizer = the_tokenizer(loaded, model)
         self.config = loaded.config
         self.width = loaded.config.width
+        self.pooling = loaded.task.pooling or "mean"
+        """How vectors of tokens become one, where nothing else is asked for."""
+        self.longest = min(loaded.config.position_limit, loaded.task.max_tokens if loaded.task.pooling else sys.maxsize)
 
     @torch.inference_mode()
-    def embed(self, texts: Sequence[str] | str, pooling: str = "mean", normalise: bool = True) -> Tensor:
+    def embed(self, texts: Sequence[str] | str, pooling: str | None = None, normalise: bool = True) -> Tensor:
         """[texts, D] float32, of length 1 if normalised; a text that is too long for the model counts to its limit.
 
-        `pooling`: mean of all tokens, first (CLS) or last.
+        `pooling`: mean of all tokens, first (CLS) or last; by default the one that the model's folder names, or mean.
         """
+        pooling = pooling or self.pooling
         if pooling not in POOLINGS:
             raise ConfigError(f"no pooling {pooling!r}; there are: {', '.join(POOLINGS)}")
         texts = [texts] if isinstance(texts, str) else list(texts)
         rows = [self._ids(text) for text in texts]
         vectors = torch.zeros(len(rows), self.width)
-        for batch in by_length([len(row) for row in rows], budget=8192):
+        for batch in by_length([len(row) for row in rows], 8192, equal=depends_on_length(self.model)):
             tokens = padded([rows[i] for i in batch], self.tokenizer.pad, self.device)
             lengths = torch.tensor([len(rows[i]) for i in batch], device=self.device)
             real = torch.arange(tokens.size(1), device=self.device) < lengths[:, None]
             pooled = POOLINGS[pooling](self._hidden(tokens), real).float()
+            if not bool(pooled.isfinite().all()):
+                raise HeadwiseError("the model's outputs are NaN or infinite: its weights are damaged")
             vectors[batch] = (nn.functional.normalize(pooled, dim=-1) if normalise else pooled).cpu()
         return vectors
 
@@ -59,7 +66,7 @@ class Embedder:
     def _ids(self, text: str) -> list[int]:
         ids = self.tokenizer.encode(text)
         framed, _ = self.tokenizer.frame(ids)
-        if len(framed) > self.config.position_limit:
-            room = self.config.position_limit - (len(framed) - len(ids))
+        if len(framed) > self.longest:
+            room = self.longest - (len(framed) - len(ids))
             framed, _ = self.tokenizer.frame(ids[:room])
         return framed or [self.tokenizer.eos]  # an empty text without specials would leave nothing to look at

@@ -9,7 +9,7 @@ import torch
 
 from headwise.decode.batching import by_length, padded
 from headwise.decode.open import Served, serve
-from headwise.errors import CheckpointError, DataError
+from headwise.errors import CheckpointError, DataError, HeadwiseError
 from headwise.models.folder.load import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 
@@ -47,6 +47,8 @@ class Filler:
         results: list[list[list[Candidate]]] = [[] for _ in texts]
         for batch in by_length([len(row) for row in rows]):
             logits = self.served.model(padded([rows[i] for i in batch], self.tokenizer.pad, self.served.device))
+            if not bool(logits.isfinite().all()):
+                raise HeadwiseError("the model's outputs are NaN or infinite: its weights are damaged")
             for i, row_logits in zip(batch, logits, strict=True):
                 for number, place in enumerate([at for at, token in enumerate(rows[i]) if token == self.mask]):
                     likeliest = row_logits[place].float().softmax(-1).topk(min(top, row_logits.size(-1)))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headwise.decode.batching import by_budget, padded
-from headwise.decode.open import Served, serve
+from headwise.decode.open import Served, depends_on_length, serve
 from headwise.decode.search.beam import SearchOptions, beam_search, likeliest, walk
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.sampling import SamplingOptions, drawing, sample
@@ -19,7 +19,9 @@ from headwise.errors import ConfigError, DataError
 from headwise.models.causal_lm import CausalLM
 from headwise.models.folder.load import LoadedModel
 from headwise.nn.cache import LayerCache
+from headwise.nn.positions import Rotary
 from headwise.nn.recurrent import RecurrentStack
+from headwise.nn.rotary import LongRope
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class PromptState(NamedTuple):
     position: Tensor  # [R], of the next token
     first: Tensor | None
     """[R]: the prompts' last tokens, before the first step; a search has nothing else to start from."""
+    history: Tensor | None = None
+    """[R, S]: all tokens that were read, where the cache may have to be computed anew."""
 
 
 class PromptStepper:
@@ -74,6 +78,9 @@ class PromptStepper:
 
     def __init__(self, model: CausalLM) -> None:
         self.model = model
+        frequencies = model.positions.frequencies if isinstance(model.positions, Rotary) else None
+        self.switch = frequencies.length if isinstance(frequencies, LongRope) else None
+        """Tokens after which LongRoPE takes its other factors: keys that are cached have to be computed anew."""
 
     def start(self, prompts: Tensor, real: Tensor) -> PromptState:
         """The state before the first token after prompts [N, S] that are padded at their start."""
@@ -82,14 +89,19 @@ class PromptStepper:
         cache: tuple[LayerCache, ...] = ()
         if prompts.size(1) > 1:
             cache = self.model.decode(prompts[:, :-1], (), mask, positions[:, :-1]).cache
-        return PromptState(cache, mask, positions[:, -1], prompts[:, -1])
+        history = None if self.switch is None else prompts[:, :-1]
+        return PromptState(cache, mask, positions[:, -1], prompts[:, -1], history)
 
     def step(self, tokens: Tensor, state: PromptState) -> tuple[Tensor, PromptState]:
         tokens = tokens if state.first is None else state.first
         mask = state.mask if state.mask is None else torch.cat((state.mask, state.mask.new_ones(len(tokens), 1)), 1)
-        output = self.model.decode(tokens[:, None], state.cache, mask, state.position[:, None])
-        logits = self.model.output_projection(output.hidden[:, 0])
-        return logits.float().log_softmax(-1), PromptState(output.cache, mask, state.position + 1, None)
+        history = None if state.history is None else torch.cat((state.history, tokens[:, None]), 1)
+        if history is not None and history.size(1) - 1 == self.switch:  # rows are equally long, see `_alike`
+            output = self.model.decode(history)
+        else:
+            output = self.model.decode(tokens[:, None], state.cache, mask, state.position[:, None])
+        logits = self.model.output_projection(output.hidden[:, -1])
+        return logits.float().log_softmax(-1), PromptState(output.cache, mask, state.position + 1, None, history)
 
     def select(self, state: PromptState, rows: Tensor) -> PromptState:
         return PromptState(
@@ -97,6 +109,7 @@ class PromptStepper:
             None if state.mask is None else state.mask[rows],
             state.position[rows],
             None if state.first is None else state.first[rows],
+            None if state.history is None else state.history[rows],
         )
 
 
@@ -137,10 +150,15 @@ class Generator:
         return [self._generation(prompt, done[i]) for i, prompt in enumerate(prompts)]
 
     def _alike(self, rows: list[list[int]]) -> Iterator[list[int]]:
-        """The rows, longest first, in groups that may be padded to one length: an LSTM would read the padding."""
+        """Rows, longest first, in groups that may be padded to one length.
+
+        An LSTM would read the padding, and rotary frequencies that depend on the length (dynamic NTK, LongRoPE) would
+        be those of the longest row: there only rows of one length share a batch.
+        """
         order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
-        recurrent = isinstance(self.served.model.decoder, RecurrentStack)
-        for _, group in itertools.groupby(order, key=lambda i: len(rows[i]) if recurrent else 0):
+        model = self.served.model
+        apart = isinstance(model.decoder, RecurrentStack) or depends_on_length(model)
+        for _, group in itertools.groupby(order, key=lambda i: len(rows[i]) if apart else 0):
             yield list(group)
 
     def prompt_ids(self, prompt: str) -> list[int]:

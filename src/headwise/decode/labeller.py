@@ -9,8 +9,9 @@ from torch import Tensor
 
 from headwise.data.batch.labelled_batches import shortened
 from headwise.decode.batching import by_length, padded
-from headwise.decode.open import open_model, the_tokenizer
-from headwise.errors import ConfigError
+from headwise.decode.open import depends_on_length, open_model, the_tokenizer
+from headwise.decode.pictures import normalised
+from headwise.errors import ConfigError, HeadwiseError
 from headwise.models.classifier import Classifier
 from headwise.models.folder.load import LoadedModel
 from headwise.models.vision import VisionTransformer
@@ -50,7 +51,7 @@ class Labeller:
             first, second = tokenizer.encode(text), tokenizer.encode(pairs[i]) if pairs is not None else None
             framed.append(self._framed(first, second))
         labels: list[Label | None] = [None] * len(texts)
-        for batch in by_length([len(ids) for ids, _ in framed], budget=8192):
+        for batch in by_length([len(ids) for ids, _ in framed], 8192, equal=depends_on_length(self.model)):
             tokens = padded([framed[i][0] for i in batch], tokenizer.pad, self.device)
             segments = padded([framed[i][1] for i in batch], 0, self.device)
             for i, label in zip(batch, self._labels(self.model(tokens, segments)), strict=True):
@@ -62,13 +63,10 @@ class Labeller:
         """A label a picture of [N, C, size, size] bytes."""
         if not self.sees:
             raise ConfigError("this model classifies texts, not pictures")
-        task = self.loaded.task
-        mean = torch.tensor(task.image_mean, device=self.device)[:, None, None]
-        std = torch.tensor(task.image_std, device=self.device)[:, None, None]
         labels: list[Label] = []
         for start in range(0, len(images), 256):
-            pixels = images[start : start + 256].to(self.device).float() / 255
-            labels += self._labels(self.model((pixels - mean) / std))
+            batch = normalised(self.loaded, images[start : start + 256], self.device)
+            labels += self._labels(self.model(batch))
         return labels
 
     def reader(self) -> Tokenizer:
@@ -87,11 +85,14 @@ class Labeller:
         return (ids, segments) if ids else ([tokenizer.eos], [0])  # an empty text without specials
 
     def _labels(self, logits: Tensor) -> list[Label]:
+        if not bool(logits.isfinite().all()):
+            raise HeadwiseError("the model's outputs are NaN or infinite: its weights are damaged")
         if self.loaded.task.regression:
             return [Label(f"{value:.4f}", value) for value in logits[:, 0].float().tolist()]
         names = self.loaded.task.labels
         labels = []
-        for row in logits.float().softmax(-1).tolist():
+        probabilities = logits.float().sigmoid() if self.loaded.task.multi_label else logits.float().softmax(-1)
+        for row in probabilities.tolist():
             best = max(range(len(row)), key=row.__getitem__)
             labels.append(Label(names[best], row[best], dict(zip(names, row, strict=True))))
         return labels

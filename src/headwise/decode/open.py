@@ -73,6 +73,13 @@ def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str
     return Served(loaded.model.to(chosen).eval(), tokenizer, loaded.config, loaded.task, chosen, loaded, ends)
 
 
+def depends_on_length(model: nn.Module) -> bool:
+    """Whether the longest row of a batch changes what the others are given (dynamic NTK, LongRoPE)."""
+    from headwise.nn.positions import Rotary
+
+    return any(isinstance(part, Rotary) and part.frequencies.asks_for_values for part in model.modules())
+
+
 def the_tokenizer(loaded: LoadedModel, model: str | Path | LoadedModel) -> Tokenizer:
     if loaded.tokenizer is None:
         name = model if isinstance(model, str | Path) else "this model"

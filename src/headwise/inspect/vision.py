@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headwise.data.read.image_files import read_pictures
 from headwise.decode.labeller import Labeller
 from headwise.decode.open import open_model
+from headwise.decode.pictures import normalised, read_images
 from headwise.errors import ConfigError
 from headwise.inspect.attention import RECURRENT
 from headwise.inspect.maps import rounded, stacked
@@ -62,12 +62,9 @@ def capture_image(model: str | LoadedModel, file: Path, device: str = "auto") ->
     body = loaded.model.body if isinstance(loaded.model, Classifier) else loaded.model
     if not isinstance(body, VisionTransformer):
         raise ConfigError("this model reads texts: it cannot look at a picture")
-    config, task = loaded.config, loaded.task
-    pixels = torch.from_numpy(read_pictures([str(file)], config.image_size, config.channels).copy())
-    if not task.image_mean or not task.image_std:
-        raise ConfigError("this model does not say how its pictures are normalised (task.image_mean and image_std)")
-    mean, std = (torch.tensor(each, device=chosen)[:, None, None] for each in (task.image_mean, task.image_std))
-    images = (pixels.to(chosen).float() / 255 - mean) / std
+    config = loaded.config
+    pixels = read_images(loaded, [str(file)])
+    images = normalised(loaded, pixels, chosen)
     captured = body.to(chosen).eval().encode(images, capture=True).self_weights
     if not captured:
         raise ConfigError(f"there is no attention to look at in this model: {RECURRENT}")
@@ -76,7 +73,7 @@ def capture_image(model: str | LoadedModel, file: Path, device: str = "auto") ->
     text = ""
     if isinstance(loaded.model, Classifier):
         label = Labeller(loaded, device).see(pixels)[0]
-        text = label.label if task.regression else f"{label.label} ({label.score:.0%})"
+        text = label.label if loaded.task.regression else f"{label.label} ({label.score:.0%})"
     return ImageMaps(
         pixels=pixels[0],
         grid=config.image_size // config.patch_size,

@@ -118,7 +118,18 @@ def test_temperature_sharpens_and_flattens() -> None:
     assert torch.allclose(hot, torch.full_like(hot, 0.2), atol=1e-3)
 
 
-@pytest.mark.parametrize("wrong", [{"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.1}, {"samples": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"temperature": 0.0},
+        {"temperature": 1e-39},
+        {"top_k": -1},
+        {"top_p": 0.0},
+        {"top_p": 1e-300},
+        {"top_p": 1.1},
+        {"samples": 0},
+    ],
+)
 def test_options_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
         SamplingOptions(**wrong)  # type: ignore[arg-type]

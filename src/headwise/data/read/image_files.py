@@ -57,13 +57,17 @@ def decode_files(
     return decoded
 
 
-def read_pictures(files: Sequence[str], size: int, channels: int) -> NDArray[np.uint8]:
+Resize = Callable[[Any], Any]
+"""A Pillow image -> the square that a model takes."""
+
+
+def read_pictures(files: Sequence[str], size: int, channels: int, resize: Resize | None = None) -> NDArray[np.uint8]:
     """A few pictures as [N, channels, size, size], in memory."""
     mode = _mode(channels)
-    return np.stack([decode_file(Path(file), size, mode) for file in files])
+    return np.stack([decode_file(Path(file), size, mode, resize) for file in files])
 
 
-def decode_file(path: Path, size: int, mode: str) -> NDArray[np.uint8]:
+def decode_file(path: Path, size: int, mode: str, resize: Resize | None = None) -> NDArray[np.uint8]:
     """One picture as [C, size, size]: turned as its camera says, its shorter side fitted, the middle cut out."""
     image_module, operations = _pillow()
     try:
@@ -71,7 +75,8 @@ def decode_file(path: Path, size: int, mode: str) -> NDArray[np.uint8]:
             picture = operations.exif_transpose(opened)
             if "transparency" in picture.info:
                 picture = picture.convert("RGBA")
-            fitted = operations.fit(picture.convert(mode), (size, size), image_module.Resampling.BICUBIC)
+            plain = picture.convert(mode)
+            fitted = resize(plain) if resize else operations.fit(plain, (size, size), image_module.Resampling.BICUBIC)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:

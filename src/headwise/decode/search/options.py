@@ -16,6 +16,10 @@ WIDEST = 1024
 """Hypotheses of a beam: far more than have ever been of use, and few enough for every engine's counters and memory."""
 
 
+TINY = 1e-30
+"""Least temperature and least top_p: below, float32 would have no token left to draw."""
+
+
 @dataclass(frozen=True)
 class SearchOptions:
     """What is asked of a search, whatever the sentences. Lengths per sentence and prefixes are arguments."""
@@ -79,14 +83,15 @@ class SamplingOptions:
     samples: int = 1  # a sentence
 
     def __post_init__(self) -> None:
-        if not 0 < self.temperature < math.inf:
+        if not TINY <= self.temperature < math.inf:
             raise ConfigError(
-                f"temperature must be above 0, not {self.temperature}; for the likeliest tokens, leave out --sample"
+                f"temperature must be at least {TINY:g}, not {self.temperature}; "
+                "for the likeliest tokens, leave out --sample"
             )
         if self.top_k < 0:
             raise ConfigError(f"top_k must not be negative, not {self.top_k}")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p must be above 0 and at most 1, not {self.top_p}")
+        if not TINY <= self.top_p <= 1:
+            raise ConfigError(f"top_p must lie between {TINY:g} and 1, not at {self.top_p}")
         if self.samples < 1:
             raise ConfigError(f"samples must be at least 1, not {self.samples}")
 

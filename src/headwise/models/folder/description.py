@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headwise.config import ModelConfig
@@ -18,6 +18,25 @@ if TYPE_CHECKING:
 
 INT8 = "int8"
 PRECISIONS = ("float32", INT8)
+
+
+@dataclass(frozen=True)
+class ImageFit:
+    """How a picture of any shape becomes the square that a model takes.
+
+    Without sizes, the largest square in its middle is scaled to it. Otherwise the picture is stretched to height and
+    width, or scaled until its shorter side is `shortest`, and the middle is cut out.
+    """
+
+    resample: str = "bicubic"
+    """Pillow's name of the filter."""
+    height: int = 0
+    width: int = 0
+    shortest: int = 0
+
+    @property
+    def stretches(self) -> bool:
+        return bool(self.height or self.shortest)
 
 
 @dataclass(frozen=True)
@@ -38,9 +57,14 @@ class Task:
     """Of a classifier: the names of its classes, in order."""
     regression: bool = False
     """The classifier's one output is a number."""
+    multi_label: bool = False
+    """Each class of the classifier holds or not by itself (sigmoid), instead of exactly one of them (softmax)."""
     image_mean: tuple[float, ...] = ()
     image_std: tuple[float, ...] = ()
-    """By channel, of pixels between 0 and 1: what the model's pictures are normalised with."""
+    """Mean and standard deviation by channel that pictures are normalised with, for pixels between 0 and 1."""
+    image_fit: ImageFit = field(default_factory=ImageFit)
+    pooling: str = ""
+    """How the vector of a text is made (sentence-transformers): mean, first or last; empty: nothing is said."""
     published: str = ""
     """The published family (`model_type`) that the model came from, if it did."""
     sources: tuple[str, ...] = ()
@@ -185,5 +209,6 @@ class Description:
             with torch.device("meta"):
                 model = build(self.config, self.rows, self.specials.pad)
                 return to_int8(model) if self.precision == INT8 else model
-        except (ConfigError, ValueError) as error:
-            raise CheckpointError(f"{where}: its config.json describes no model: {error}") from None
+        except (ConfigError, ValueError, TypeError, RuntimeError, ArithmeticError, MemoryError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise CheckpointError(f"{where}: its config.json describes no model: {reason}") from None

@@ -25,16 +25,11 @@ from headwise.models.folder.config_file import (
 )
 from headwise.models.folder.description import INT8, Description, LoadedModel, Task
 from headwise.models.folder.shards import has_tensors, load_whole
-from headwise.models.folder.weights import Weights, check_weights, weights_of
+from headwise.models.folder.weights import Weights, check_depth, check_weights, weights_of
 from headwise.models.published.exchange import export_published
 from headwise.models.published.formats import read_foreign, write_folder
-from headwise.models.published.read_folder import (
-    PREPROCESSOR,
-    is_foreign,
-    preprocessor_config,
-    published_tokenizer,
-    read_published,
-)
+from headwise.models.published.image_processor import PREPROCESSOR, preprocessor_config
+from headwise.models.published.read_folder import is_foreign, published_tokenizer, read_published
 from headwise.nn.int8 import to_int8
 from headwise.nn.lora import merged_weights
 from headwise.text.kinds import load_tokenizer
@@ -97,7 +92,9 @@ def read_model(folder: Path, *, rounded: bool = False) -> tuple[Description, Wei
             f"{folder}: its weights are {description.precision}, which is for translating alone: take the model that "
             "it was made of"
         )
-    return description, load_weights(folder)
+    weights = load_weights(folder)
+    check_depth(description.config, len(weights), str(folder))
+    return description, weights
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:
@@ -147,6 +144,7 @@ def _publish(folder: Path, description: Description, weights: Weights, model_typ
         description.specials,
         model_type or description.task.published,
         description.task.labels,
+        multi_label=description.task.multi_label,
     )
     task = description.task
     if description.tokenizer is not None:  # first: a kind without a published form is refused

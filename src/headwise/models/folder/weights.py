@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
 
 Weights = dict[str, Tensor]
@@ -41,6 +42,19 @@ def check_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -
             raise CheckpointError(f"{where}: {name} has the shape {shapes}")
         if (tensor.dtype == torch.int8) != (weights[name].dtype == torch.int8):
             raise CheckpointError(f"{where}: {name} is {weights[name].dtype} instead of {tensor.dtype}")
+
+
+SHARED_DEPTH = 1000
+"""Layers of a model whose layers share their weights (ALBERT), at most."""
+
+
+def check_depth(config: ModelConfig, tensors: int, where: str) -> None:
+    """An error for a config with more layers than the file has tensors, before a model of that many is built."""
+    depth = (config.family != "causal_lm") * config.encoder_layers
+    depth += (config.family in ("causal_lm", "encoder_decoder")) * config.decoder_layers
+    built = config.shared_layers or depth
+    if built > tensors or (config.shared_layers and depth > SHARED_DEPTH):
+        raise CheckpointError(f"{where}: its config has {depth:,} layers, but there are {tensors:,} tensors")
 
 
 def adopt_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from headwise.config import ModelConfig, from_tables, to_tables
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.folder.description import Ids
-from headwise.models.folder.weights import Weights
+from headwise.models.folder.weights import Weights, check_depth
 from headwise.models.published.family import Family, Head, Published
 from headwise.models.published.family_table import PUBLISHED
 from headwise.models.published.formats import Foreign
@@ -29,6 +29,7 @@ class Imported:
     family: Family
     labels: tuple[str, ...] = ()
     regression: bool = False
+    multi_label: bool = False
 
 
 def import_published(foreign: Foreign) -> Imported:
@@ -37,6 +38,8 @@ def import_published(foreign: Foreign) -> Imported:
     tensors = _tidied(foreign.tensors, family)
     published = Published(foreign.config, foreign.where, tensors)
     config, labels, ids = _read_config(published, family, head)
+    check_depth(config, len(tensors), foreign.where)
+    problem = _problem(published) if head == "classifier" else ""
     weights = to_ours(family.names(config), tensors, foreign.where)
     return Imported(
         config=config,
@@ -45,7 +48,8 @@ def import_published(foreign: Foreign) -> Imported:
         ids=ids,
         family=family,
         labels=labels,
-        regression=head == "classifier" and _is_regression(published),
+        regression=problem == "regression",
+        multi_label=problem == "multi_label_classification",
     )
 
 
@@ -71,6 +75,7 @@ def export_published(
     ids: Ids,
     model_type: str = "",
     labels: tuple[str, ...] = (),
+    multi_label: bool = False,
 ) -> tuple[dict[str, Any], Weights]:
     """config.json and tensors of the published family that has this shape (`model_type` names one of several)."""
     if config.family == "encoder_decoder" and config.positions == "sinusoidal":
@@ -92,7 +97,7 @@ def export_published(
         del described["vocab_size"]
     if config.classes:
         labels = labels or tuple(f"LABEL_{number}" for number in range(config.classes))
-        described["problem_type"] = "regression" if config.classes == 1 else "single_label_classification"
+        described["problem_type"] = PROBLEMS[2] if config.classes == 1 else PROBLEMS[multi_label]
         described["id2label"] = {str(number): label for number, label in enumerate(labels)}
         described["label2id"] = {label: number for number, label in enumerate(labels)}
     tensors = to_theirs(family.names(config), weights)
@@ -197,6 +202,8 @@ def _head_of(config: ModelConfig) -> Head:
 
 def _family_of(foreign: Foreign) -> tuple[Family, Head]:
     named = foreign.config.get("architectures") or []
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise CheckpointError(f"{foreign.where}: architectures in config.json must be a list of names")
     kind = foreign.config.get("model_type")
     for family in PUBLISHED:
         for architecture in named:
@@ -210,9 +217,19 @@ def _family_of(foreign: Foreign) -> tuple[Family, Head]:
     raise CheckpointError(f"{foreign.where}: the architecture {what} is not known here; there are: {known}")
 
 
-def _is_regression(published: Published) -> bool:
-    """Said, or, as their library takes it, to be seen from the single output."""
-    return bool(published.get("problem_type", "regression" if published.classes == 1 else "") == "regression")
+PROBLEMS = ("single_label_classification", "multi_label_classification", "regression")
+
+
+def _problem(published: Published) -> str:
+    """What a classifier's outputs mean; without a word, a single output is a regression, as in the reference."""
+    problem: str = published.get("problem_type", PROBLEMS[2] if published.classes == 1 else PROBLEMS[0])
+    if problem not in PROBLEMS:
+        raise CheckpointError(
+            f"{published.where}: problem_type {problem!r} is not known; there are: {', '.join(PROBLEMS)}"
+        )
+    if problem == "regression" and published.classes > 1:
+        raise CheckpointError(f"{published.where}: a regression with {published.classes} outputs is not supported")
+    return problem
 
 
 def _tidied(tensors: Mapping[str, Tensor], family: Family) -> dict[str, Tensor]:

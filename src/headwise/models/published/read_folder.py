@@ -1,22 +1,21 @@
 """Models that other programs wrote, read as ours: a Hugging Face folder, a GGUF or a llama2.c file."""
 
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headwise.errors import CheckpointError
 from headwise.files.tables import read_json
 from headwise.models.folder.description import Description, Task
 from headwise.models.folder.weights import Weights
 from headwise.models.published.exchange import import_published
 from headwise.models.published.formats import GENERATION, Foreign, llama2c_files, read_foreign
+from headwise.models.published.image_processor import Processor
+from headwise.models.published.sentence_transformers import sentence_settings
 from headwise.text.published.llama_files import from_gguf, from_llama2c
 from headwise.text.published.tokenizer_folder import load_published
 from headwise.text.tokenizer import Tokenizer
-
-PREPROCESSOR = "preprocessor_config.json"
-"""Beside the config of a model of pictures: what they are normalised with."""
 
 NAMED = {"architectures", "model_type"}
 """What a config.json that Hugging Face's library wrote has of these."""
@@ -45,57 +44,63 @@ def read_published(path: Path) -> tuple[Description, Weights]:
         kind = "classify"
     elif kind == "masked_lm" and not imported.config.language_head:
         kind = "embed"
-    longest = imported.config.max_positions if kind == "translation" else 0
+    longest = imported.config.max_positions
     directions = _directions(tokenizer, foreign) if kind == "translation" else ()
     task = Task(
         directions=directions,
         sources=_sources(tokenizer, directions),
         kind=kind,
         tags=bool(tokenizer and tokenizer.languages) and kind == "translation",
-        **({"max_tokens": min(longest, 512)} if longest else {}),
+        max_tokens=(min(longest, 512) if kind == "translation" else longest) or Task.max_tokens,
         labels=imported.labels,
         regression=imported.regression,
-        image_mean=_normalisation(path, "image_mean", imported.config.channels) if kind == "images" else (),
-        image_std=_normalisation(path, "image_std", imported.config.channels) if kind == "images" else (),
+        multi_label=imported.multi_label,
         published=imported.family.model_type,
     )
+    if kind == "images":
+        processor = Processor(path, imported.config.channels, imported.config.image_size)
+        mean, std = processor.normalisation()
+        task = replace(task, image_mean=mean, image_std=std, image_fit=processor.fit())
+    elif kind in ("masked_lm", "embed") and path.is_dir():
+        task = replace(task, **sentence_settings(path))
+    _report_ignored(path, foreign)
     ids = replace(imported.ids, ends=_ends(path, foreign))
     return Description(imported.config, tokenizer, task, imported.vocabulary, ids), imported.weights
 
 
-def _ends(path: Path, foreign: Foreign) -> tuple[int, ...]:
-    """The tokens that end a text, where config.json or generation_config.json names more than one."""
+IGNORED: dict[str, Any] = {
+    **{"no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "min_length": 0},
+    **{"min_new_tokens": 0, "suppress_tokens": [], "begin_suppress_tokens": [], "sequence_bias": {}},
+    **{"bad_words_ids": []},
+}
+"""Settings of a search in generation_config.json that are not obeyed here, and the value that asks for nothing."""
+
+
+def _report_ignored(path: Path, foreign: Foreign) -> None:
+    """Warn of settings of a search that change what the reference library generates."""
+    settings = {**foreign.config, **_generation(path)}
+    found = {key: settings[key] for key, nothing in IGNORED.items() if settings.get(key) not in (None, nothing)}
+    words = found.pop("bad_words_ids", None)
+    if isinstance(words, list) and any(isinstance(word, list) and len(word) > 1 for word in words):
+        found["bad_words_ids"] = "..."  # single tokens are forbidden here too
+    if found:
+        named = ", ".join(f"{key} = {value}" for key, value in found.items())
+        warnings.warn(f"{path}: its settings for generation are not obeyed here: {named}", stacklevel=2)
+
+
+def _generation(path: Path) -> dict[str, Any]:
+    """The content of generation_config.json, where there is one."""
     file = path / GENERATION
     described = read_json(file) if path.is_dir() and file.is_file() else {}
-    named = [foreign.config.get("eos_token_id"), described.get("eos_token_id") if isinstance(described, dict) else None]
+    return described if isinstance(described, dict) else {}
+
+
+def _ends(path: Path, foreign: Foreign) -> tuple[int, ...]:
+    """The tokens that end a text, where config.json or generation_config.json names more than one."""
+    named = [foreign.config.get("eos_token_id"), _generation(path).get("eos_token_id")]
     ends = dict.fromkeys(end for value in named for end in (value if isinstance(value, list) else [value]))
     found = tuple(end for end in ends if isinstance(end, int) and end >= 0)
     return found if len(found) > 1 else ()
-
-
-def _normalisation(path: Path, key: str, channels: int) -> tuple[float, ...]:
-    """Of pictures: what the folder says, or else what nearly all published models have."""
-    file = path / PREPROCESSOR
-    described = read_json(file) if file.is_file() else {}
-    values = described.get(key, [0.5] * channels) if isinstance(described, dict) else None
-    if not isinstance(values, list) or len(values) != channels or {*map(type, values)} - {int, float}:
-        raise CheckpointError(f"{file}: {key} must be {channels} numbers, one a channel")
-    return tuple(map(float, values))
-
-
-def preprocessor_config(description: Description) -> dict[str, Any]:
-    """How pictures become the model's input, for `transformers`."""
-    size = description.config.image_size
-    return {
-        "image_processor_type": "ViTImageProcessor",
-        "do_resize": True,
-        "size": {"height": size, "width": size},
-        "do_rescale": True,
-        "rescale_factor": 1 / 255,
-        "do_normalize": True,
-        "image_mean": list(description.task.image_mean),
-        "image_std": list(description.task.image_std),
-    }
 
 
 def published_tokenizer(path: Path, foreign: Foreign) -> Tokenizer | None:

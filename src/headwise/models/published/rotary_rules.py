@@ -35,14 +35,22 @@ USED: dict[str, tuple[str, ...]] = {
 KINDS = {"default": "none", "su": "longrope", **{kind: kind for kind in USED if kind != "none"}}
 
 
-def rotary_in(published: Published, head_width: int, share: float = 1.0, base: float = 10000.0) -> dict[str, Any]:
-    """The fields of a ModelConfig that say how rotary positions turn; `share` of each head does by default."""
+def rotary_in(
+    published: Published, head_width: int, share: float = 1.0, base: float = 10000.0, partial: bool = True
+) -> dict[str, Any]:
+    """Fields of a ModelConfig for rotary positions; a `share` of each head turns where the config names none.
+
+    Without `partial` all of each head turns: the reference ignores `partial_rotary_factor` in Llama and Mistral.
+    """
     scaling: Mapping[str, Any] = published.get("rope_parameters", None) or published.get("rope_scaling", None) or {}
     kind = scaling.get("rope_type", scaling.get("type", "default"))
     if kind not in KINDS:
         raise CheckpointError(f"{published.where}: rotary scaling {kind!r} is not known; there are: {', '.join(KINDS)}")
     kind = KINDS[kind]
-    share = scaling.get("partial_rotary_factor", published.get("partial_rotary_factor", share))
+    named = scaling.get("partial_rotary_factor", published.get("partial_rotary_factor", share))
+    if not partial and kind != "none" and named != share:
+        raise CheckpointError(f"{published.where}: partial_rotary_factor {named} with {kind} rotary is not supported")
+    share = named if partial else share
     values = {KEYS[key]: scaling[key] for key in USED[kind] if scaling.get(key) is not None}
     original = published.get("original_max_position_embeddings", 0)
     if "original_max_position_embeddings" in USED[kind] and original:

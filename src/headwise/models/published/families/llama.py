@@ -30,7 +30,7 @@ def config_in(published: Published, head: Head) -> ModelConfig:
         norm_epsilon=published.get("rms_norm_eps", 1e-6),
         positions="rotary",
         max_positions=published.get("max_position_embeddings", 2048),
-        **rotary_in(published, heads["head_width"] or heads["width"] // heads["heads"]),
+        **rotary_in(published, heads["head_width"] or heads["width"] // heads["heads"], partial=False),
         bias=published.get("mlp_bias", False),
         attention_bias=published.get("attention_bias", False),
         dropout=0.0,

@@ -24,6 +24,11 @@ def _config_in(published: Published, head: Head, may_scale: bool) -> ModelConfig
     width, heads, head_width = published.need("d_model"), published.need("num_heads"), published.need("d_kv")
     layers = published.need("num_layers")
     feed_forward = published.choose("feed_forward_proj", FEED_FORWARDS, "relu")
+    gated = feed_forward.startswith("gated-")
+    published.refuse_unless("is_gated_act", gated)
+    activation = feed_forward.removeprefix("gated-")
+    if "dense_act_fn" in published.values:  # the reference takes this one where both are there
+        activation = published.choose("dense_act_fn", ACTIVATIONS, None)
     tied = published.get("tie_word_embeddings", True)
     scaled = may_scale and published.get("scale_decoder_outputs", tied)
     if "scale_decoder_outputs" in published.values or not may_scale:
@@ -38,8 +43,8 @@ def _config_in(published: Published, head: Head, may_scale: bool) -> ModelConfig
         head_width=head_width if head_width * heads != width else 0,
         attention_scale=1.0,
         hidden=published.need("d_ff"),
-        activation=feed_forward.removeprefix("gated-"),
-        feed_forward="gated" if feed_forward.startswith("gated-") else "plain",
+        activation=activation,
+        feed_forward="gated" if gated else "plain",
         norm="rms",
         norm_order="pre",
         norm_epsilon=published.get("layer_norm_epsilon", 1e-6),
