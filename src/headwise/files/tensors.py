@@ -12,7 +12,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from safetensors import SafetensorError, safe_open
 
@@ -60,14 +60,68 @@ def write_safetensors(path: Path, content: dict[str, Tensor], metadata: dict[str
 def load_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors that `save_tensors` wrote; a file with any other content is refused.
 
-    They are copied into memory: tensors that stay mapped to the file would change, or end the process with SIGBUS,
+    They are read into memory: tensors that stay mapped to the file would change, or end the process with SIGBUS,
     when somebody overwrites it in place.
     """
-    with open_tensors(path, "pt") as (file, digest):
-        tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+    with open_tensors(path, "pt") as (_, digest):
+        tensors = read_safetensors(path)
     if digest != tensors_digest(tensors):
         raise digest_mismatch(path)
     return tensors
+
+
+def read_safetensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of any safetensors file, in memory; raises what `safe_open` does, or `TypeError` for a type that
+    PyTorch does not have."""
+    import torch
+
+    with safe_open(path, framework="pt"):  # checks that all extents are within the file
+        extents = read_extents(path)
+    tensors = {}
+    with path.open("rb", buffering=0) as file:
+        for name, extent in extents.items():
+            if extent.dtype not in DTYPES:
+                raise TypeError(f"{name} is of the type {extent.dtype}")
+            tensor = torch.empty(extent.shape, dtype=getattr(torch, DTYPES[extent.dtype]))
+            left = tensor.reshape(-1).view(torch.uint8).numpy().data
+            file.seek(extent.begin)
+            while left:
+                count = file.readinto(left)
+                if not count:
+                    raise OSError(errno.EIO, "it ends too early")
+                left = left[count:]
+            tensors[name] = tensor
+    return tensors
+
+
+DTYPES = {
+    **{"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "BOOL": "bool", "C64": "complex64"},
+    **{"I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8"},
+    **{"U64": "uint64", "U32": "uint32", "U16": "uint16", "U8": "uint8"},
+    **{"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"},
+}
+"""Safetensors' names of types -> PyTorch's."""
+
+
+class Extent(NamedTuple):
+    """Where a tensor lies in a file, in bytes, and what it is."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def read_extents(path: Path) -> dict[str, Extent]:
+    """The extents of all tensors in a safetensors file that is known to be valid, sorted by name."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header: dict[str, Any] = json.loads(file.read(size))
+    header.pop("__metadata__", None)
+    return {
+        name: Extent(entry["dtype"], tuple(entry["shape"]), *(8 + size + offset for offset in entry["data_offsets"]))
+        for name, entry in sorted(header.items())
+    }
 
 
 @contextlib.contextmanager
@@ -79,7 +133,7 @@ def open_tensors(path: Path, framework: str) -> Iterator[tuple[Any, str]]:
             yield file, header["digest"]
     except FileNotFoundError:
         raise CheckpointError(f"{path}: missing") from None
-    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{path}: truncated or damaged ({error})") from None
 
 

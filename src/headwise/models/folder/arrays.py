@@ -6,9 +6,7 @@ beside the copy that an engine makes in an order of its own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +16,16 @@ from numpy.typing import NDArray
 from headwise.errors import CheckpointError
 from headwise.files.digest import content_digest
 from headwise.files.tables import digest_mismatch
-from headwise.files.tensors import open_tensors
+from headwise.files.tensors import Extent, open_tensors, read_extents
 
 PIECE = 1 << 20
 """Bytes that are read at once to check them."""
 
-DTYPES: dict[str, tuple[type[np.generic], str]] = {
+TYPES: dict[str, tuple[type[np.generic], str]] = {
     "I8": (np.int8, "torch.int8"),
     "F32": (np.float32, "torch.float32"),
 }
 """Safetensors' names of types: NumPy's, and PyTorch's, which the digest has. A model in int8 has no others."""
-
-
-@dataclass(frozen=True)
-class _Place:
-    dtype: str
-    shape: tuple[int, ...]
-    begin: int
-    end: int
 
 
 class StoredArrays(Mapping[str, NDArray[Any]]):
@@ -43,48 +33,36 @@ class StoredArrays(Mapping[str, NDArray[Any]]):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with open_tensors(path, "np") as (_, digest):  # which looks whether all places are within the file
-            self._places = _places(path)
+        with open_tensors(path, "np") as (_, digest):  # which checks that all extents are within the file
+            self._extents = read_extents(path)
+        if {extent.dtype for extent in self._extents.values()} - TYPES.keys():
+            raise CheckpointError(f"{path}: damaged or altered: it has weights of an unknown type")
         self.digest = content_digest(
-            (name, DTYPES[place.dtype][1], place.shape, self._pieces(place)) for name, place in self._places.items()
+            (name, TYPES[extent.dtype][1], extent.shape, self._pieces(extent)) for name, extent in self._extents.items()
         )
         if digest != self.digest:
             raise digest_mismatch(path)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._extents)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._extents)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        place = self._places[name]
-        dtype = np.dtype(DTYPES[place.dtype][0])
-        count = (place.end - place.begin) // dtype.itemsize
-        return np.fromfile(self._path, dtype, count, offset=place.begin).reshape(place.shape)
+        extent = self._extents[name]
+        dtype = np.dtype(TYPES[extent.dtype][0])
+        count = (extent.end - extent.begin) // dtype.itemsize
+        return np.fromfile(self._path, dtype, count, offset=extent.begin).reshape(extent.shape)
 
-    def _pieces(self, place: _Place) -> Iterator[memoryview]:
+    def _pieces(self, extent: Extent) -> Iterator[memoryview]:
         piece = memoryview(bytearray(PIECE))
         with self._path.open("rb", buffering=0) as file:
-            file.seek(place.begin)
-            left = place.end - place.begin
+            file.seek(extent.begin)
+            left = extent.end - extent.begin
             while left:
                 size = file.readinto(piece[: min(left, PIECE)])
                 if not size:
                     raise CheckpointError(f"{self._path}: truncated or damaged (it ends too early)")
                 yield piece[:size]
                 left -= size
-
-
-def _places(path: Path) -> dict[str, _Place]:
-    """Where the tensors lie in the file, by name."""
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header: dict[str, Any] = json.loads(file.read(size))
-    header.pop("__metadata__", None)
-    if {entry["dtype"] for entry in header.values()} - DTYPES.keys():
-        raise CheckpointError(f"{path}: damaged or altered: it has weights of a type that is not known here")
-    return {
-        name: _Place(entry["dtype"], tuple(entry["shape"]), *(8 + size + offset for offset in entry["data_offsets"]))
-        for name, entry in sorted(header.items())
-    }

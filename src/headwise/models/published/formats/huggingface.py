@@ -11,12 +11,12 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor
 
 from headwise.errors import CheckpointError
 from headwise.files.atomic import disk_errors, write_json
-from headwise.files.tensors import write_safetensors
+from headwise.files.tensors import read_safetensors, write_safetensors
 from headwise.models.published.formats.value import Foreign
 
 CONFIG = "config.json"
@@ -29,7 +29,7 @@ SHARD_BYTES = 5 * 10**9
 
 
 def read_folder(path: str | Path) -> Foreign:
-    """The model in a Hugging Face folder, its tensors mapped from the file where that can be."""
+    """The model in a Hugging Face folder, its tensors in memory: a mapped file could be overwritten meanwhile."""
     path = Path(path)
     if not path.is_dir():
         raise CheckpointError(f"{path}: {'a file, not a folder' if path.exists() else 'no such folder'}")
@@ -75,8 +75,7 @@ def _refuse_constant(name: str) -> None:
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
     try:
-        with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return read_safetensors(path)
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise CheckpointError(f"{path}: truncated, damaged or of a type that torch does not have ({error})") from None
 
@@ -110,7 +109,7 @@ def _plain(path: Path, name: Any, value: Any) -> Tensor:
         raise CheckpointError(f"{path}: {name} is no ordinary tensor ({value.layout}, {value.dtype}, {value.device})")
     if value.numel() * value.element_size() > value.untyped_storage().nbytes():
         raise CheckpointError(f"{path}: {name} claims the shape {tuple(value.shape)}, more than the file holds")
-    return value.detach()
+    return value.detach().clone()  # not mapped to the file any more
 
 
 READERS: dict[str, Callable[[Path], dict[str, Tensor]]] = {SAFETENSORS: _read_safetensors, PICKLE: _read_pickle}
