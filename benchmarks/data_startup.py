@@ -108,7 +108,7 @@ def make_corpus(folder: Path, pairs: int, args: argparse.Namespace) -> int:
 
 
 def lines_of(sources: Iterable[Path], targets: Iterable[Path]) -> Iterator[tuple[str, str]]:
-    from headwise.data.read.formats import read_parallel
+    from headwise.data.read.pairs import read_parallel
 
     for source, target in zip(sources, targets, strict=True):
         for pair in read_parallel(source, target):

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from headwise.config import Recipe, override, parse_setting, read_recipe
 from headwise.data.batch.prefetch import prefetch
-from headwise.data.read.formats import corpus_languages, read_corpus
+from headwise.data.read.corpus import corpus_languages, read_corpus
 from headwise.decode.batching import by_length, padded
 from headwise.devices import best_device
 from headwise.evaluate import compare

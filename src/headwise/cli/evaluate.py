@@ -100,7 +100,7 @@ def read_pairs(
 ) -> tuple[list[str], list[str], tuple[str | None, str | None]]:
     """Both sides of a test set, and the direction in which the model should take it."""
     from headwise.config import CorpusConfig, DataConfig
-    from headwise.data.read.formats import read_corpus
+    from headwise.data.read.corpus import read_corpus
 
     if bool(args.pairs) == bool(args.source) or bool(args.source) != bool(second):
         raise ConfigError(f"give --pairs FILE, or --source F and {name} F")

@@ -133,7 +133,7 @@ def tables_there(path: Path, translator: "Translator") -> "dict[Direction, Any]"
 def given_pairs(args: argparse.Namespace, direction: "Direction") -> Iterator[tuple[str, str]]:
     """The pairs of the files that are named, or of those that the model was trained on."""
     from headwise.config import CorpusConfig, DataConfig
-    from headwise.data.read.formats import read_corpus
+    from headwise.data.read.corpus import read_corpus
     from headwise.models.folder.config_file import shortlist_path
 
     if bool(args.source) != bool(args.target):
@@ -149,7 +149,7 @@ def given_pairs(args: argparse.Namespace, direction: "Direction") -> Iterator[tu
 
 def trained_pairs(run: Path, direction: "Direction") -> Iterator[tuple[str, str]]:
     """Of the corpora that a run's recipe names, those of this direction."""
-    from headwise.data.read.formats import corpus_languages, read_corpus
+    from headwise.data.read.corpus import corpus_languages, read_corpus
     from headwise.train.start import recipe_from
 
     tables = begun(str(run))

@@ -17,7 +17,7 @@ from headwise.data.prepare.cleaning_report import CleaningReport
 from headwise.data.prepare.duplicates import SeenHashes
 from headwise.data.prepare.synthetic import note_path
 from headwise.data.read.files import numbered_lines, reading
-from headwise.data.read.pair import Pair
+from headwise.data.read.pairs import Pair
 from headwise.decode.bulk import lines as bulk
 from headwise.decode.bulk import partial
 from headwise.decode.bulk.partial import WHOLE, Done, Share

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from headwise.config import Recipe
-from headwise.data.read.formats import corpus_languages, read_corpus
-from headwise.data.read.pair import Pair
+from headwise.data.read.corpus import corpus_languages, read_corpus
+from headwise.data.read.pairs import Pair
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.evaluate import Scores, compare
 from headwise.models.folder.weights import parameter_count

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from headwise.config import DataConfig, Recipe, to_tables
 from headwise.data.prepare.fingerprint import fingerprint
+from headwise.data.read.corpus import corpus_languages, corpus_paths
 from headwise.data.read.files import numbered_lines
-from headwise.data.read.formats import corpus_languages, corpus_paths
 from headwise.decode.bulk import lines as bulk
 from headwise.decode.bulk import partial
 from headwise.decode.bulk.partial import WHOLE, Share

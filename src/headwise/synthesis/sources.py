@@ -11,21 +11,18 @@ from headwise.data.prepare.cleaning_report import CleaningReport, total
 from headwise.data.prepare.disk_cache import cached
 from headwise.data.prepare.duplicates import SeenHashes
 from headwise.data.prepare.fingerprint import fingerprint, hash_files
-from headwise.data.prepare.held_out import HeldOut
+from headwise.data.prepare.held_out import HeldOut, most_held_out
 from headwise.data.prepare.plain_text import text_paths
 from headwise.data.prepare.progress import Progress, counted
 from headwise.data.prepare.synthetic import never_held_out, synthetic_files
+from headwise.data.read.corpus import corpus_languages, corpus_paths, read_corpus
 from headwise.data.read.files import numbered_lines
-from headwise.data.read.formats import corpus_languages, corpus_paths, read_corpus
-from headwise.data.read.pair import Pair
+from headwise.data.read.pairs import Pair
 from headwise.errors import DataError
 from headwise.files.atomic import write_json
 from headwise.train.job import Say
 
 VERSION = 1
-
-SHARE = 20
-"""At most one in this many pairs is held out for validation."""
 
 Direction = tuple[str, str]
 
@@ -139,7 +136,7 @@ def _hold_out(recipe: Recipe, say: Say) -> dict[Direction, list[Pair]]:
     for corpus, direction in zip(corpora, languages, strict=True):
         for chunk in _cleaned(corpus, data, CleaningReport(), seen, say):
             choices[direction].offer(chunk, pair_hashes(chunk, "\t".join(direction)), never[direction])
-    chosen = {direction: choice.chosen(choice.offered // SHARE) for direction, choice in choices.items()}
+    chosen = {direction: choice.chosen(most_held_out(choice.offered)) for direction, choice in choices.items()}
     return {direction: pairs for direction, pairs in chosen.items() if pairs}
 
 

@@ -11,7 +11,7 @@ from headwise.data.prepare import clean as cleaning
 from headwise.data.prepare.clean import ONLY_UNUSABLE, clean
 from headwise.data.prepare.cleaning_report import CleaningReport, total
 from headwise.data.prepare.duplicates import SeenHashes
-from headwise.data.read.pair import Pair
+from headwise.data.read.pairs import Pair
 
 
 def run(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headwise.data.read.image_files import read_pictures
-from headwise.data.read.images import ImageSet, channel_statistics, content_key, held_out, joined, read_images
+from headwise.data.read.images import ImageSet, channel_statistics, content_key, joined, read_images
 from headwise.errors import DataError
 
 
@@ -244,15 +244,6 @@ def test_sets_of_different_sizes_cannot_be_joined(tmp_path: Path) -> None:
     other = read(save_npz(tmp_path / "other.npz", some_images(size=9), LABELS))
     with pytest.raises(DataError, match=r"9x9 in 3 channels, but .* 8x8"):
         joined([first, other])
-
-
-def test_held_out_images_are_chosen_by_the_seed_alone() -> None:
-    training, validation = held_out(200, 1000, 3)
-    assert len(validation) == 10, "at most a twentieth"
-    assert sorted([*training, *validation]) == list(range(200))
-    assert (held_out(200, 10, 3)[1] == validation).all()
-    assert (held_out(200, 10, 4)[1] != validation).any()
-    assert len(held_out(200, 0, 3)[1]) == 0
 
 
 def test_statistics_are_those_of_the_pixels() -> None:

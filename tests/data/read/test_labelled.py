@@ -14,7 +14,7 @@ import torch
 from headwise.config import ClassifyConfig, CorpusConfig, DataConfig
 from headwise.data.batch.labelled_batches import LabelledSet, LabelledStream, encode_labelled, joined, shortened
 from headwise.data.batch.stream import Position
-from headwise.data.read.labelled import Example, class_names, class_numbers, hold_out, read_labelled, value
+from headwise.data.read.labelled import Example, class_names, class_numbers, read_labelled, value
 from headwise.errors import ConfigError, DataError
 from tests.data.conftest import Write
 
@@ -123,17 +123,6 @@ def test_values_of_a_regression_are_numbers() -> None:
     for label in ("much", "nan", "inf"):
         with pytest.raises(DataError, match=f"f:0: the label '{label}' is not a number"):
             value(examples([label])[0])
-
-
-def test_held_out_examples_are_the_seeds_and_share_no_text_with_training() -> None:
-    all_of_them = examples(["a", "b"] * 100, [f"text {i % 150}" for i in range(200)])
-    train, valid = hold_out(all_of_them, 1000, 1)
-    assert sorted(train + valid) == sorted(all_of_them)
-    assert 10 <= len(valid) <= 20
-    assert {e.first for e in train}.isdisjoint(e.first for e in valid)
-    assert hold_out(all_of_them, 1000, 1) == (train, valid)
-    assert hold_out(all_of_them, 1000, 2) != (train, valid)
-    assert hold_out(all_of_them, 0, 1) == (all_of_them, [])
 
 
 def test_the_longer_text_is_cut_first() -> None:

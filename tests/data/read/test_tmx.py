@@ -6,13 +6,17 @@ from pathlib import Path
 import pytest
 
 from headwise.data.read import tmx
-from headwise.data.read.pair import Pair
+from headwise.data.read.pairs import Pair
 from headwise.data.read.tmx import read_tmx
 from headwise.errors import DataError
 from tests.data.conftest import Write
 
 HEAD = '<?xml version="1.0" encoding="{}"?>\n<tmx version="1.4"><header srclang="en"/><body>\n'
 TAIL = "</body></tmx>\n"
+
+
+def ignore(note: str) -> None:
+    pass
 
 
 def unit(*variants: tuple[str, str]) -> str:
@@ -25,12 +29,12 @@ def document(*units: str, encoding: str = "utf-8") -> str:
 
 
 def texts(path: Path, source: str = "en", target: str = "de") -> list[tuple[str, str]]:
-    return [(pair.source, pair.target) for pair in read_tmx(path, source, target)]
+    return [(pair.source, pair.target) for pair in read_tmx(path, source, target, ignore)]
 
 
 def test_units_have_the_line_where_they_start(write: Write) -> None:
     path = write("a.tmx", document(unit(("en", "one"), ("de", "eins")), unit(("de", "zwei"), ("en", "two"))))
-    assert list(read_tmx(path, "en", "de")) == [
+    assert list(read_tmx(path, "en", "de", ignore)) == [
         Pair("one", "eins", str(path), 3),
         Pair("two", "zwei", str(path), 4),
     ]
@@ -52,11 +56,48 @@ def test_encodings(write: Write, encoding: str) -> None:
         (("en_gb", "de"), "1"),
         (("en-US", "de", "en"), "3"),
         (("en-US", "de", "en-GB"), "1"),
+        (("en-AT", "de", "en-EN"), "3"),
     ],
 )
 def test_variants_match_and_the_exact_code_is_preferred(write: Write, codes: tuple[str, ...], expected: str) -> None:
     path = write("a.tmx", document(unit(*((code, str(i)) for i, code in enumerate(codes, 1)))))
     assert texts(path) == [(expected, "2")]
+
+
+def test_a_choice_between_variants_is_counted_and_a_full_code_can_be_asked_for(write: Write) -> None:
+    units = [unit(("en", "1"), ("de-AT", "Jänner"), ("de-DE", "Januar")) for _ in range(3)]
+    units += [
+        unit(("en", "2"), ("de-DE", "Sahne"), ("de-AT", "Obers")),
+        unit(("en", "3"), ("de", "ja"), ("de-AT", "jo")),
+    ]
+    path, notes = write("a.tmx", document(*units)), list[str]()
+    found = [pair.target for pair in read_tmx(path, "en", "de", notes.append)]
+    assert found == ["Januar", "Januar", "Januar", "Sahne", "ja"]
+    [note] = notes
+    assert "4 units have several variants of de (de-AT, de-DE): de-DE was taken" in note
+    assert [target for _, target in texts(path, "en", "de-AT")] == ["Jänner", "Jänner", "Jänner", "Obers", "jo"]
+    assert [target for _, target in texts(path, "en", "de_CH")] == ["ja"], "the plain code, but no other variant"
+
+
+@pytest.mark.parametrize(
+    ("segment", "expected"),
+    [
+        ('server<ph x="1">\n</ph>shows', "server shows"),
+        ("server<ph>&lt;br/&gt;</ph>shows", "server shows"),
+        ("server<ph>\\n</ph>shows", "server shows"),
+        ("server<ph/>shows", "server shows"),
+        ("server<it>x</it><ph>{1}</ph>shows", "server shows"),
+        ("server.<ph>\n</ph>It shows", "server. It shows"),
+        ("server <ph>\n</ph>shows", "server shows"),
+        ("server<ph>\n</ph> shows", "server shows"),
+        ("<ph>\n</ph>server<ph>\n</ph>", "server"),
+        ("the server<ph>{1}</ph>, which", "the server, which"),
+        ("un<bpt>&lt;b&gt;</bpt>believ<ept>&lt;/b&gt;</ept>able", "unbelievable"),
+        ("日本<ph>{1}</ph>語", "日本語"),
+    ],
+)
+def test_an_inline_code_does_not_glue_words_together(write: Write, segment: str, expected: str) -> None:
+    assert texts(write("a.tmx", document(unit(("en", segment), ("de", "x"))))) == [(expected, "x")]
 
 
 def test_a_longer_code_is_not_a_variant(write: Write) -> None:
@@ -155,7 +196,7 @@ def test_memory_does_not_grow_with_the_file(write: Write) -> None:
     assert path.stat().st_size > 4_000_000
     tracemalloc.start()
     try:
-        assert sum(1 for _ in read_tmx(path, "en", "de")) == 20_000
+        assert sum(1 for _ in read_tmx(path, "en", "de", ignore)) == 20_000
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

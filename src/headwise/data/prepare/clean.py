@@ -14,7 +14,7 @@ from headwise.config import CleanConfig
 from headwise.data.prepare.cleaning_report import EXAMPLES, CleaningReport
 from headwise.data.prepare.duplicates import SeenHashes
 from headwise.data.prepare.workers import Workers
-from headwise.data.read.pair import Pair
+from headwise.data.read.pairs import Pair
 from headwise.text.normalise import tidied
 
 CHUNK = 8192

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headwise.data.read.pair import Pair
+from headwise.data.read.pairs import Pair
 
 EXAMPLES = 3
 SHOWN_CHARACTERS = 40

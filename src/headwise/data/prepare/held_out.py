@@ -1,13 +1,25 @@
-"""Choosing validation pairs out of the training data."""
+"""Choosing validation data out of the training data: pairs, labelled examples, images."""
 
 import heapq
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headwise.data.read.pair import Pair
+from headwise.data.read.labelled import Example
+from headwise.data.read.pairs import Pair
 from headwise.text.random_bits import mixed
+
+_SHARE = 20
+
+
+def most_held_out(count: int) -> int:
+    """How many of `count` items may be held out at most: a twentieth."""
+    return count // _SHARE
+
+
+def _random(seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, 0x4E])
 
 
 class HeldOut:
@@ -20,7 +32,7 @@ class HeldOut:
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
         self.offered = 0
-        self._mix = np.random.default_rng([seed, 0x4E]).integers(1 << 63, size=2, dtype=np.uint64)
+        self._mix = _random(seed).integers(1 << 63, size=2, dtype=np.uint64)
         self._heap: list[tuple[int, Pair]] = []  # of negated hashes: the largest hash is on top
         self._members: set[int] = set()
 
@@ -52,3 +64,22 @@ class HeldOut:
     def _keys(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The hashes in an order of the seed's own."""
         return mixed((hashes ^ self._mix[0]) + self._mix[1])
+
+
+def hold_out_examples(examples: Sequence[Example], count: int, seed: int) -> tuple[list[Example], list[Example]]:
+    """Training and validation examples: about `count`, at most a twentieth, are held out.
+
+    Examples with the same text go to one side together, else validation would measure memory.
+    """
+    texts = list(dict.fromkeys(example[:2] for example in examples))
+    count = min(count, most_held_out(len(examples)), len(texts) - 1)
+    order = _random(seed).permutation(len(texts))
+    chosen = {texts[i] for i in order[: max(count, 0)]}
+    return [e for e in examples if e[:2] not in chosen], [e for e in examples if e[:2] in chosen]
+
+
+def hold_out_images(images: int, count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of the images to train on, and of `count` others, at most a twentieth, to validate on."""
+    order = _random(seed).permutation(images)
+    count = min(count, most_held_out(images))
+    return np.sort(order[count:]), np.sort(order[:count])

@@ -18,7 +18,7 @@ from headwise.data.prepare.fingerprint import fingerprint, hash_files
 from headwise.data.prepare.passes import MANIFEST, MANIFEST_KEYS, build
 from headwise.data.prepare.result import Prepared, SourceFile, TrainCorpus, ValidSet
 from headwise.data.prepare.synthetic import synthetic_files
-from headwise.data.read.formats import corpus_languages, corpus_paths, read_corpus
+from headwise.data.read.corpus import corpus_languages, corpus_paths, read_corpus
 from headwise.errors import ConfigError, DataError
 from headwise.text.tokenizer import Tokenizer
 

@@ -15,22 +15,19 @@ from headwise.data.prepare.cleaning_report import CleaningReport, total
 from headwise.data.prepare.duplicates import SeenHashes
 from headwise.data.prepare.encode import Encoded, Encoding, encode_chunk, encode_place
 from headwise.data.prepare.encoded_corpus import EncodedWriter
-from headwise.data.prepare.held_out import HeldOut
+from headwise.data.prepare.held_out import HeldOut, most_held_out
 from headwise.data.prepare.progress import Progress, counted
 from headwise.data.prepare.spool import CHUNK, Sentences, Spool, Spooled
 from headwise.data.prepare.synthetic import never_held_out
 from headwise.data.prepare.workers import Workers, available
-from headwise.data.read.formats import corpus_languages, read_corpus
-from headwise.data.read.pair import Pair
+from headwise.data.read.corpus import corpus_languages, read_corpus
+from headwise.data.read.pairs import Pair
 from headwise.errors import DataError
 from headwise.files.atomic import sync, write_json
 from headwise.text.tokenizer import Tokenizer
 
 MANIFEST = "prepared.json"
 MANIFEST_KEYS = frozenset({"tokenizer", "valid", "reports", "valid_reports", "pairs"})
-
-_SHARE = 20
-"""At most one in this many training pairs is held out for validation."""
 
 
 @dataclass
@@ -132,7 +129,7 @@ def _read_train(
         raise DataError(f"no training pairs are left: {total(reading.reports)}")
     reversible = set(languages) & {(target, source) for source, target in languages}
     for direction, choice in held_out.items():
-        chosen = choice.chosen(choice.offered // _SHARE)
+        chosen = choice.chosen(most_held_out(choice.offered))
         if not chosen and never.get(direction):
             say("note: there are too few real pairs to hold some out: nothing is validated on (--valid-pairs)")
         if not chosen:

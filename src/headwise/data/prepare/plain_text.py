@@ -23,6 +23,7 @@ from headwise.data.prepare.fingerprint import fingerprint, hash_files
 from headwise.data.prepare.progress import Progress
 from headwise.data.prepare.result import SourceFile
 from headwise.data.read.files import MAX_LINE, numbered_lines, open_bytes, reading
+from headwise.data.read.paths import recipe_path
 from headwise.errors import ConfigError, DataError
 from headwise.files.atomic import sync, write_json
 from headwise.text.tokenizer import Tokenizer
@@ -142,7 +143,7 @@ def prepare_text(
 
 
 def text_paths(corpora: Iterable[CorpusConfig], data: DataConfig) -> list[Path]:
-    return [Path(data.folder) / Path(name).expanduser() for corpus in corpora for name in corpus.text]
+    return [recipe_path(data.folder, name) for corpus in corpora for name in corpus.text]
 
 
 def text_blocks(path: Path) -> Iterator[str]:

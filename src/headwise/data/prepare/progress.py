@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from headwise.data.read.pair import Pair
+from headwise.data.read.pairs import Pair
 
 SECONDS = 5.0
 _LOOK = 4096  # pairs between two looks at the clock

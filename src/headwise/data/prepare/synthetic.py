@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from headwise.config import CorpusConfig, DataConfig
+from headwise.data.read.corpus import corpus_languages, corpus_paths
 from headwise.data.read.files import uncompressed
-from headwise.data.read.formats import corpus_languages, corpus_paths
 
 NOTED = frozenset({"model", "texts", "search", "tag"})
 """What a note says, among other things."""

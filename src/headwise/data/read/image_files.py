@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwise.data.prepare.fingerprint import fingerprint
 from headwise.data.prepare.progress import Progress
 from headwise.errors import DataError
+from headwise.files.digest import table_digest
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp"})
 _MODES = {1: "L", 3: "RGB"}
@@ -41,7 +41,7 @@ def decode_files(
     """
     mode = _mode(channels)
     stamps = [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
-    path = cache / f"images-{fingerprint({'files': stamps, 'size': size, 'channels': channels})}.npy"
+    path = cache / f"images-{table_digest([stamps, size, channels], size=12)}.npy"
     if not path.exists():
         cache.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".unfinished")

@@ -1,6 +1,5 @@
 """Labelled images from anywhere as one kind of value."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from headwise.data.read.image_arrays import read_arrays
 from headwise.data.read.image_files import class_folders, decode_files
 from headwise.errors import DataError
+from headwise.files.digest import arrays_digest, table_digest
 
 _CHUNK = 4096  # images whose pixels are counted at a time
 
@@ -86,20 +86,11 @@ def joined(parts: Sequence[ImageSet]) -> ImageSet:
     return ImageSet(images, labels, first.classes, place)
 
 
-def held_out(images: int, count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers of the images to train on, and of `count` others (at most a twentieth), which the seed chooses."""
-    order = np.random.default_rng([seed, 0x4E]).permutation(images)
-    count = min(count, images // 20)
-    return np.sort(order[count:]), np.sort(order[:count])
-
-
 def content_key(images: ImageSet, sample: int = 256) -> str:
-    """A short name of what a set holds, wherever it lies: all labels, and some of the images."""
-    digest = hashlib.blake2b(repr((images.images.shape, images.classes)).encode(), digest_size=12)
-    digest.update(images.labels.tobytes())
-    for index in np.linspace(0, len(images) - 1, min(sample, len(images))).astype(int):
-        digest.update(images.images[index].tobytes())
-    return digest.hexdigest()
+    """A short name for the content of a set, wherever its files are: all labels, and a sample of the images."""
+    chosen = np.linspace(0, len(images) - 1, min(sample, len(images))).astype(int)
+    content = arrays_digest({"labels": images.labels, "images": images.images[chosen]})
+    return table_digest([images.images.shape, images.classes, content], size=12)
 
 
 def channel_statistics(images: NDArray[np.uint8]) -> tuple[tuple[float, ...], tuple[float, ...]]:

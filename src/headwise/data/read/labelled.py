@@ -1,20 +1,16 @@
 """Sentences, or pairs of them, with labels: from columns of a file to examples, and from labels to numbers."""
 
-import csv
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from headwise.config import ClassifyConfig, CorpusConfig, DataConfig
-from headwise.data.read.files import format_suffix, numbered_lines
+from headwise.data.read.files import format_suffix
+from headwise.data.read.paths import recipe_path
+from headwise.data.read.records import comma_separated, json_objects, tab_separated
 from headwise.errors import DataError
-
-_SHARE = 20
-"""At most one in this many training examples is held out for validation."""
 
 USUAL = ("sentence", "text")
 """Columns that hold the text where none is named."""
@@ -40,24 +36,12 @@ def read_labelled(corpus: CorpusConfig, data: DataConfig, columns: ClassifyConfi
     if not corpus.labelled:
         raise DataError("a corpus for classification names no files: give `labelled`")
     for name in corpus.labelled:
-        path = Path(data.folder) / Path(name).expanduser()
+        path = recipe_path(data.folder, name)
         for line, row in _reader(path)(path, columns.header):
             where = f"{path}:{line}"
             first = _text(row, columns.text or _usual(row), "text", where)
             second = _text(row, columns.pair, "pair", where) if columns.pair else None
             yield Example(first, second, _label(row, columns.label, where), str(path), line)
-
-
-def hold_out(examples: Sequence[Example], count: int, seed: int) -> tuple[list[Example], list[Example]]:
-    """Training and validation examples: about `count` drawn by the seed, a twentieth at most.
-
-    Examples of the same text go to one side together, else validation would measure memory.
-    """
-    texts = list(dict.fromkeys(example[:2] for example in examples))
-    count = min(count, len(examples) // _SHARE, len(texts) - 1)
-    order = np.random.default_rng([seed, 0x4E]).permutation(len(texts))
-    chosen = {texts[i] for i in order[: max(count, 0)]}
-    return [e for e in examples if e[:2] not in chosen], [e for e in examples if e[:2] in chosen]
 
 
 def class_names(examples: Iterable[Example]) -> tuple[str, ...]:
@@ -101,42 +85,15 @@ def _number(text: str) -> float | None:
 
 
 def _tsv_rows(path: Path, header: bool) -> Iterator[tuple[int, Row]]:
-    """Tabs separate, and nothing else means anything: a quotation mark is part of the text."""
-    return _named(((number, line.split("\t")) for number, line in numbered_lines(path) if line.strip()), header)
+    return _named(((number, fields) for number, fields in tab_separated(path) if "".join(fields).strip()), header)
 
 
 def _csv_rows(path: Path, header: bool) -> Iterator[tuple[int, Row]]:
-    """Commas separate; a field in quotation marks may hold commas, line breaks and doubled quotation marks."""
-
-    def records() -> Iterator[tuple[int, list[str]]]:
-        lines = csv.reader((f"{line}\n" for _, line in numbered_lines(path)), strict=True)
-        first = 1
-        while True:
-            try:
-                fields = next(lines, None)
-            except csv.Error as error:
-                raise DataError(f"{path}:{first}: not valid CSV: {error}") from None
-            if fields is None:
-                return
-            if any(fields):
-                yield first, fields
-            first = lines.line_num + 1
-
-    return _named(records(), header)
+    return _named(comma_separated(path), header)
 
 
 def _json_rows(path: Path, header: bool) -> Iterator[tuple[int, Row]]:
-    for number, line in numbered_lines(path):
-        if not line.strip():
-            continue
-        try:
-            table = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            problem = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            raise DataError(f"{path}:{number}: not a JSON object on one line: {problem}") from None
-        if not isinstance(table, dict):
-            raise DataError(f"{path}:{number}: expected a JSON object, one on each line")
-        yield number, table
+    return json_objects(path)
 
 
 FORMATS: dict[str, Callable[[Path, bool], Iterator[tuple[int, Row]]]] = {

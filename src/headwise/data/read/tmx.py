@@ -1,19 +1,33 @@
-"""Translation memories (TMX 1.4), streamed: a unit is forgotten once its pair is made."""
+"""Translation memories (TMX 1.4) as sentence pairs, streamed: the parser holds one unit at a time."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from html.entities import name2codepoint
 from pathlib import Path
 from xml.parsers import expat
 
 from headwise.data.read.files import MAX_LINE, open_bytes, reading
-from headwise.data.read.languages import best
-from headwise.data.read.pair import Pair
+from headwise.data.read.languages import best, match
+from headwise.data.read.pairs import Note, Pair
 from headwise.errors import DataError
 
 BLOCK = 1 << 16
 
 _DROPPED = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 """Elements inside a segment whose content is mark-up of the original document, not text."""
+_PAIRED = frozenset({"bpt", "ept"})
+"""Start and end of formatting, which often lie inside words."""
+_BREAK, _CODE, _FORMAT = "\0b", "\0c", "\0f"
+"""Stand for a dropped element while a segment is read (XML has no NUL): a line break or other space, a placeholder, the
+start or end of formatting."""
+_SPACE = re.compile(r"\s+|(\\[nrt])+|.*<\s*/?\s*(br|p|div|li|tab)\b.*", re.IGNORECASE | re.DOTALL)
+"""Content of an inline code that stands for a break or another space."""
+_CODES = re.compile(r"(\S?)((?:\0[bcf])+)(?=(\S?))")
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+"""Letters of scripts that write no spaces between words."""
 
 _ENTITIES = "".join(
     f'<!ENTITY {name} "&#{code};">' for name, code in name2codepoint.items() if name not in {"amp", "lt"}
@@ -21,8 +35,12 @@ _ENTITIES = "".join(
 """The stand-in for every document type: tools write `&nbsp;` and its like without declaring them."""
 
 
-def read_tmx(path: Path, source_language: str, target_language: str) -> Iterator[Pair]:
-    """The pairs of all units that have both languages; `en` finds `en-US` too where there is no `en`."""
+def read_tmx(path: Path, source_language: str, target_language: str, note: Note) -> Iterator[Pair]:
+    """The pairs of all units that have both languages.
+
+    `de` also finds `de-AT` where a unit has no `de`, and `de-AT` finds `de`. `note` is told how often there was a
+    choice between variants.
+    """
     if not source_language or not target_language:
         raise DataError(f"{path}: a TMX holds several languages: say which (--from and --to)")
     units = _Units(path, source_language, target_language)
@@ -39,6 +57,8 @@ def read_tmx(path: Path, source_language: str, target_language: str) -> Iterator
                 raise DataError(f"{path}:{units.line()}: a tag of more than {MAX_LINE >> 20} MiB")
             block = stream.read(BLOCK)
     units.check()
+    for remark in units.remarks():
+        note(remark)
 
 
 def _not_standalone(start: bytes) -> bytes:
@@ -48,6 +68,18 @@ def _not_standalone(start: bytes) -> bytes:
             claim, instead = (f"standalone={quote}{word}" for word in (f"yes{quote}", f"no{quote} "))
             start = start.replace(claim.encode(encoding), instead.encode(encoding), 1)
     return start
+
+
+def _without_codes(text: str) -> str:
+    """A segment without its inline codes: a space where two words would be glued together, else nothing."""
+
+    def gap(found: re.Match[str]) -> str:
+        before, codes, after = found[1], found[2], found[3]
+        words = before.isalnum() and after.isalnum() and not _UNSPACED.match(before) and not _UNSPACED.match(after)
+        spaced = (_BREAK in codes and before and after) or (_CODE in codes and words)
+        return f"{before} " if spaced else before
+
+    return _CODES.sub(gap, text) if "\0" in text else text
 
 
 class _Units:
@@ -66,6 +98,8 @@ class _Units:
         self.pieces: list[str] | None = None  # the text of the current segment; None outside segments
         self.size = 0
         self.dropped = 0  # depth inside dropped elements
+        self.code = ""  # the content of a dropped element
+        self.choices: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -110,6 +144,8 @@ class _Units:
             if name != "tmx":
                 raise DataError(f"{self.path}:{self.line()}: the first element is <{name}>, not <tmx>")
         if self.pieces is not None:
+            if not self.dropped:
+                self.code = ""
             self.dropped += self.dropped > 0 or name in _DROPPED
         elif name == "tu":
             self.unit_line = self.line()
@@ -124,18 +160,39 @@ class _Units:
         name = name.rpartition(":")[2]
         if self.dropped:
             self.dropped -= 1
+            if not self.dropped and self.pieces is not None:
+                unpaired = _FORMAT if name in _PAIRED else _CODE
+                self.pieces.append(_BREAK if _SPACE.fullmatch(self.code) else unpaired)
         elif name == "seg" and self.pieces is not None:
-            self.variants.append((self.language, "".join(self.pieces)))
+            self.variants.append((self.language, _without_codes("".join(self.pieces))))
             self.pieces = None
         elif name == "tu":
-            codes = [language for language, _ in self.variants]
-            source, target = (best(language, codes) for language in self.wanted)
+            source, target = (self._choose(language) for language in self.wanted)
             if source is not None and target is not None:
                 self.found = True
                 texts = self.variants[source][1], self.variants[target][1]
                 self.pairs.append(Pair(*texts, str(self.path), self.unit_line))
 
+    def _choose(self, language: str) -> int | None:
+        """The index of the variant that fits a language best."""
+        codes = [code for code, _ in self.variants]
+        index = best(language, codes)
+        if index is not None:
+            fitting = tuple(sorted({code for code in codes if match(language, code)}))
+            if len(fitting) > 1 and match(language, codes[index]) < match(language, language):
+                self.choices[language, codes[index], fitting] += 1
+        return index
+
+    def remarks(self) -> Iterator[str]:
+        for (language, taken, fitting), count in self.choices.items():
+            yield (
+                f"note: {self.path}: {count:,} units have several variants of {language} ({', '.join(fitting)}): "
+                f"{taken} was taken; another can be asked for by its full code"
+            )
+
     def _text(self, text: str) -> None:
+        if self.dropped:
+            self.code += text[:64]
         if self.pieces is None or self.dropped:
             return
         self.size += len(text)

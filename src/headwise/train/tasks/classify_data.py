@@ -7,8 +7,10 @@ from pathlib import Path
 from headwise.config import CorpusConfig, Recipe
 from headwise.data.batch.labelled_batches import LabelledSet, encode_labelled
 from headwise.data.prepare.fingerprint import hash_files
+from headwise.data.prepare.held_out import hold_out_examples
 from headwise.data.prepare.result import SourceFile
-from headwise.data.read.labelled import Example, class_numbers, hold_out, read_labelled, value
+from headwise.data.read.labelled import Example, class_numbers, read_labelled, value
+from headwise.data.read.paths import recipe_path
 from headwise.errors import DataError
 from headwise.models.folder.load import CONFIG
 from headwise.text.kinds import load_tokenizer, train_tokenizer
@@ -34,7 +36,9 @@ def read_texts(recipe: Recipe, say: Say) -> Texts:
     train, test = read(recipe.data.train), read(recipe.data.test)
     valid = [example for corpus in read(recipe.data.valid) for example in corpus]
     if not recipe.data.valid:
-        _, valid = hold_out([example for corpus in train for example in corpus], recipe.data.held_out, recipe.seed)
+        _, valid = hold_out_examples(
+            [example for corpus in train for example in corpus], recipe.data.held_out, recipe.seed
+        )
         held_out = {example[:2] for example in valid}
         train = [[example for example in corpus if example[:2] not in held_out] for corpus in train]
         say(f"{len(valid):,} examples are held out of the training data for validation")
@@ -84,7 +88,7 @@ def files(recipe: Recipe, texts: Texts, run: Path, say: Say) -> list[SourceFile]
             counts[example.file] = counts.get(example.file, 0) + 1
     parts = (("train", recipe.data.train), ("valid", recipe.data.valid), ("test", recipe.data.test))
     named = [
-        (Path(recipe.data.folder) / Path(name).expanduser(), corpus.licence, role)
+        (recipe_path(recipe.data.folder, name), corpus.licence, role)
         for role, corpora in parts
         for corpus in corpora
         for name in corpus.labelled

@@ -16,8 +16,10 @@ from headwise.config import CorpusConfig, Recipe
 from headwise.data.batch.image_batches import ImageBatch, ImageStream, Normalisation, Store, ordered_images, together
 from headwise.data.batch.rand_augment import FULL_MAGNITUDE
 from headwise.data.prepare.fingerprint import hash_files
+from headwise.data.prepare.held_out import hold_out_images
 from headwise.data.prepare.result import SourceFile
-from headwise.data.read.images import ImageSet, channel_statistics, content_key, held_out, joined, read_images
+from headwise.data.read.images import ImageSet, channel_statistics, content_key, joined, read_images
+from headwise.data.read.paths import recipe_path
 from headwise.errors import ConfigError
 from headwise.metrics import shown
 from headwise.models.classifier import Classifier
@@ -46,9 +48,9 @@ def check(recipe: Recipe, model: nn.Module) -> None:
         for number, corpus in enumerate(getattr(recipe.data, role)):
             if not corpus.images:
                 raise ConfigError(f"data.{role}[{number}] needs `images`: the task is images")
-            for path in corpus.images:
-                if not (Path(recipe.data.folder) / path).exists():
-                    raise ConfigError(f"data.{role}[{number}]: {Path(recipe.data.folder) / path}: no such file")
+            for path in (recipe_path(recipe.data.folder, name) for name in corpus.images):
+                if not path.exists():
+                    raise ConfigError(f"data.{role}[{number}]: {path}: no such file")
     if not recipe.data.train:
         raise ConfigError("no training images: the recipe has no data.train")
     changes = recipe.images
@@ -182,7 +184,7 @@ def read_sources(recipe: Recipe, cache: Path, say: Say) -> list[Source]:
     for role in ("train", "valid", "test"):
         for corpus in getattr(recipe.data, role):
             for name in corpus.images:
-                path = Path(recipe.data.folder) / name
+                path = recipe_path(recipe.data.folder, name)
                 classes = sources[0].images.classes if sources else ()
                 size, channels = recipe.model.image_size, recipe.model.channels
                 images = read_images([path], size=size, channels=channels, cache=cache, say=say, classes=classes)
@@ -222,7 +224,7 @@ def split(sizes: Sequence[int], count: int, seed: int) -> tuple[list[NDArray[np.
     """The images of each source to train on, and those held out of all of them, numbered through."""
     training, validation, begin = [], [], 0
     for size in sizes:
-        kept, taken = held_out(size, round(count * size / sum(sizes)), seed)
+        kept, taken = hold_out_images(size, round(count * size / sum(sizes)), seed)
         training.append(kept + begin)
         validation.append(taken + begin)
         begin += size

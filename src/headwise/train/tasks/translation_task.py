@@ -13,7 +13,7 @@ from headwise.data.batch.packed_pairs import PackedBatch, PackedStream
 from headwise.data.batch.stream import Batch, BatchStream, ordered_batches
 from headwise.data.prepare.parallel_text import directions, prepare, tag_languages, tested_files
 from headwise.data.prepare.result import Prepared, ValidSet
-from headwise.data.read.formats import corpus_languages, read_corpus
+from headwise.data.read.corpus import corpus_languages, read_corpus
 from headwise.decode.engines import AUTO
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError, DataError

@@ -169,7 +169,7 @@ class TestArrays:
             StoredArrays(tmp_path / "nothing")
 
     def test_newer_formats_are_named(self, tmp_path: Path) -> None:
-        header = json.dumps({"__metadata__": {"format": "99"}}).encode()
+        header = json.dumps({"__metadata__": {"headwise": json.dumps({"format": 99})}}).encode()
         (tmp_path / "file").write_bytes(len(header).to_bytes(8, "little") + header)
         with pytest.raises(CheckpointError, match="newer Headwise"):
             StoredArrays(tmp_path / "file")

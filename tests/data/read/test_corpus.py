@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from headwise.config import CorpusConfig, DataConfig
-from headwise.data.read.formats import FORMATS, read_corpus
-from headwise.data.read.pair import Pair
+from headwise.data.read.corpus import FORMATS, read_corpus
+from headwise.data.read.pairs import Pair
 from headwise.errors import DataError
 from tests.data.conftest import Write
 
@@ -14,6 +14,14 @@ from tests.data.conftest import Write
 def read(folder: Path, *pairs: str, languages: tuple[str, str] = ("en", "de")) -> list[Pair]:
     data = DataConfig(folder=str(folder), source_language=languages[0], target_language=languages[1])
     return list(read_corpus(CorpusConfig(pairs=pairs), data))
+
+
+def read_with_notes(
+    folder: Path, *pairs: str, languages: tuple[str, str] = ("en", "de")
+) -> tuple[list[Pair], list[str]]:
+    data = DataConfig(folder=str(folder), source_language=languages[0], target_language=languages[1])
+    notes: list[str] = []
+    return list(read_corpus(CorpusConfig(pairs=pairs), data, notes.append)), notes
 
 
 def texts(pairs: list[Pair]) -> list[tuple[str, str]]:
@@ -66,11 +74,82 @@ def test_tsv_gives_the_first_two_columns(write: Write, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["target\tid\tsource", "de\tscore\tEN", "de-AT\tx\ten_US", "de\ten-US\ten", "Target\t\tSource"]
+    "header",
+    [
+        *("target\tid\tsource", "de\tscore\tEN", "de-AT\tx\ten_US", "de\ten-US\ten", "Target\t\tSource"),
+        *("German\tid\tEnglish", "Deutsch\tsource\tenglish (US)", '"de"\t"id"\t"en"', "de\tsource\ten"),
+    ],
 )
 def test_a_header_chooses_columns(write: Write, tmp_path: Path, header: str) -> None:
     write("a.tab", f"{header}\neins\t1\tone\n")
     assert texts(read(tmp_path, "a.tab")) == [("one", "eins")]
+
+
+def test_named_languages_give_their_order_where_none_are_asked_for(write: Write, tmp_path: Path) -> None:
+    write("a.tsv", "ID\tGerman\tEnglish\n1\teins\tone\n")
+    assert texts(read(tmp_path, "a.tsv", languages=("", ""))) == [("eins", "one")]
+
+
+@pytest.mark.parametrize("header", ["ID\tText\tTranslation", "English\tPolish", "Quelle\tZiel"])
+def test_a_header_that_is_not_understood_is_reported(write: Write, tmp_path: Path, header: str) -> None:
+    write("a.tsv", f"{header}\none\teins\tx\n")
+    pairs, notes = read_with_notes(tmp_path, "a.tsv")
+    assert len(pairs) == 2
+    assert len(notes) == 1
+    shown = header.replace("\t", ", ")
+    assert f"looks like a header ({shown}), but it names neither en and de nor source" in notes[0]
+
+
+def test_a_first_pair_is_not_taken_for_a_header(write: Write, tmp_path: Path) -> None:
+    for first in ("Hello.\tHallo.", "Text of a sentence\tText eines Satzes", "no\tnein", ""):
+        write("a.tsv", f"{first}\none\teins\n")
+        assert read_with_notes(tmp_path, "a.tsv")[1] == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '"en"\t"de"\n"She said ""no""."\t"Sie sagte ""nein""."\nyes, please\tja\n',  # all of the header
+        '"She said ""no""."\t"Sie sagte ""nein""."\nyes, please\tja\n',  # every field with a mark
+        '"She said ""no""."\t"Sie sagte ""nein""."\n"yes, please"\tja\n',  # and with a comma
+        '"She said ""no""."\t"Sie sagte ""nein""."\n"yes, please"\t"ja"\n',  # all
+    ],
+)
+def test_cells_of_a_spreadsheet_are_unquoted(write: Write, tmp_path: Path, content: str) -> None:
+    write("a.tsv", content)
+    wanted = [('She said "no".', 'Sie sagte "nein".'), ("yes, please", "ja")]
+    assert texts(read(tmp_path, "a.tsv")) == wanted
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['"No," she said.\t"Nein", sagte sie.', '"No!"\t"Nein!"', "one\teins"],
+        ["one\teins", '"No!"\t"Nein!"'],
+        ["one, two\teins, zwei", '"No, no!"\t"Nein, nein!"'],
+        ['a "b" c\td', '"No ""way""!"\t"Nein!"'],
+    ],
+)
+def test_quotation_marks_of_the_text_stay(write: Write, tmp_path: Path, lines: list[str]) -> None:
+    write("a.tsv", "\n".join(lines))
+    assert texts(read(tmp_path, "a.tsv")) == [tuple(line.split("\t")) for line in lines]
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_csv(write: Write, tmp_path: Path, separator: str) -> None:
+    rows = [["German", "id", "English"], ["eins", "1", "one"], ['"zwei, ""drei"""', "2", '"two,\nthree"']]
+    path = write("a.csv", "".join(separator.join(row) + "\n" for row in rows))
+    assert read(tmp_path, "a.csv") == [
+        Pair("one", "eins", str(path), 2),
+        Pair("two,\nthree", 'zwei, "drei"', str(path), 3),
+    ]
+    write("b.csv", f"one{separator}eins\n")
+    assert texts(read(tmp_path, "b.csv")) == [("one", "eins")]
+    write("c.csv", 'one,"eins')
+    with pytest.raises(DataError, match=r"c\.csv:1: not valid CSV"):
+        read(tmp_path, "c.csv")
+    write("d.csv", "")
+    assert read(tmp_path, "d.csv") == []
 
 
 def test_the_languages_of_a_corpus_win_over_those_of_the_table(write: Write, tmp_path: Path) -> None:
@@ -99,6 +178,8 @@ def test_an_empty_tsv_line_is_left_to_the_cleaning(write: Write, tmp_path: Path)
         '{"de_DE": "eins", "en-GB": "one"}',
         '{"translation": {"en": "one", "de": "eins"}, "id": 7}',
         '{"translation": {"source": "one", "target": "eins"}}',
+        '{"source": "tatoeba.org/1", "en": "one", "de": "eins"}',
+        '{"source": "web", "target": "x", "en": "one", "de": "eins"}',
     ],
 )
 @pytest.mark.parametrize("suffix", [".jsonl", ".ndjson", ".json"])
@@ -118,6 +199,7 @@ def test_json_lines(write: Write, tmp_path: Path, line: str, suffix: str) -> Non
         ('["one", "eins"]', "expected a JSON object"),
         ('{"translation": "one"}', "expected a JSON object"),
         ('{"en": "one", "fr": "un"}', "no key 'target' or 'de'; there are: 'en', 'fr'"),
+        ('{"source": "tatoeba.org/1", "de": "eins"}', "no key 'target' or 'de'"),
         ('{"en": "one", "de": 1}', "the value of 'de' is not a string"),
     ],
 )
