@@ -26,6 +26,8 @@ from typing import IO, Any
 
 from rows import Row, add_output, show, write
 
+from headwise.data.batch.stream import batches_from
+
 BAR = 60.0
 """Seconds a million pairs."""
 BATCHES = 200
@@ -186,7 +188,7 @@ def work(folder: Path, args: argparse.Namespace) -> None:
         phase, began, used = name, now, spent
 
     from headwise.config import CorpusConfig, DataConfig, TextConfig
-    from headwise.data.batch.stream import BatchStream
+    from headwise.data.batch.padded_pairs import PaddedPairStream
     from headwise.data.prepare.parallel_text import prepare
     from headwise.text.kinds import load_tokenizer, train_tokenizer
 
@@ -211,8 +213,8 @@ def work(folder: Path, args: argparse.Namespace) -> None:
         load_tokenizer=load_tokenizer,
     )
     begins("first batch")
-    stream = BatchStream(prepared.train, prepared.tokenizer, args.batch_tokens, 1)
-    batches = stream.batches()
+    stream = PaddedPairStream(prepared.train, prepared.tokenizer, args.batch_tokens, 1)
+    batches = batches_from(stream)
     next(batches)
     begins("done")
     made_in = time.perf_counter()

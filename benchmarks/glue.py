@@ -237,7 +237,8 @@ def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
 
     from headwise.config import to_tables
     from headwise.files.tables import read_json
-    from headwise.models.folder.load import CHECKPOINTS, WEIGHTS
+    from headwise.models.folder.load import WEIGHTS
+    from headwise.models.folder.run import CHECKPOINTS
     from headwise.train.run import SCORES, stored_recipe, train
     from headwise.train.start import recipe_from
 

@@ -163,19 +163,18 @@ def control(folder: Path, args: argparse.Namespace) -> None:
     """The other worker: the same model, its gradients and Adam's moments, and nothing else."""
     import torch
 
-    from headwise.data.batch.stream import Batch
+    from headwise.data.batch.padded_pairs import PaddedBatch
     from headwise.files.tables import read_json
     from headwise.models.build import build
     from headwise.presets import resolve
-    from headwise.train.loop import clip_gradients
-    from headwise.train.step.optimiser import make_optimiser
+    from headwise.train.step.optimiser import clip_gradients, make_optimiser
     from headwise.train.tasks.translation_task import teacher_forcing
 
     recipe = resolve(tables(folder, args))
     model = build(recipe.model, read_json(folder / "run" / "config.json")["vocabulary"], pad=0)
     optimiser = make_optimiser(model, recipe)
     tokens = torch.arange(1, 9)[None]
-    loss = teacher_forcing(0.1)(model, Batch(tokens, tokens, [(0, 0)], 8, 7)).loss
+    loss = teacher_forcing(0.1)(model, PaddedBatch(tokens, tokens, [(0, 0)], 8, 7)).loss
     torch.autograd.backward(loss)
     clip_gradients(model, 1.0)
     optimiser.step()

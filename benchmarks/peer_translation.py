@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from headwise.config import Recipe, override, parse_setting, read_recipe
 from headwise.data.batch.prefetch import prefetch
+from headwise.data.batch.stream import batches_from
 from headwise.data.read.corpus import corpus_languages, read_corpus
 from headwise.decode.batching import by_length, padded
 from headwise.devices import best_device
@@ -112,7 +113,7 @@ def train(model: Any, job: TranslationJob, recipe: Recipe, device: torch.device,
     begun = time.perf_counter()
     step = tokens = 0
     losses: list[Tensor] = []
-    with contextlib.closing(prefetch(job.stream.batches())) as batches:
+    with contextlib.closing(prefetch(batches_from(job.stream))) as batches:
         for batch, _ in batches:
             batch = batch.to(device)
             step += 1

@@ -6,7 +6,7 @@
 
 A step is forward, label-smoothed loss, backward, clipping and Adam, in float32 (with --precision bfloat16
 under autocast, for all systems alike). All have the same shape, tied embeddings, dropout 0.1 in the paper's
-places, the same batches (cut by Headwise's own BatchStream, padded alike) and fused Adam. Ours is made of
+places, the same batches (cut by Headwise's own PaddedPairStream, padded alike) and fused Adam. Ours is made of
 what `headwise train` calls. The systems take turns on each batch; of the repeats the fastest counts, which
 is the least disturbed one.
 """
@@ -28,7 +28,8 @@ from rows import Row, add_output, show, write
 from torch import Tensor, nn
 
 from headwise.config import ModelConfig, Recipe, TextConfig, TrainConfig
-from headwise.data.batch.stream import Batch, BatchStream
+from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream
+from headwise.data.batch.stream import batches_from
 from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedWriter
 from headwise.data.prepare.result import TrainCorpus
 from headwise.models.build import build
@@ -36,7 +37,7 @@ from headwise.nn.positions import Sinusoidal
 from headwise.presets import PRESETS, preset_config
 from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import EOS, PAD, SOS
-from headwise.train.loop import clip_gradients, make_optimiser
+from headwise.train.step.optimiser import clip_gradients, make_optimiser
 from headwise.train.tasks.translation_task import teacher_forcing
 
 BAR = 1.3
@@ -46,7 +47,7 @@ FIRST = 4
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
-Step = Callable[[Batch, torch.autocast], float]
+Step = Callable[[PaddedBatch, torch.autocast], float]
 """Trains on a batch, the forward pass under autocast or not, and returns its loss a token."""
 
 
@@ -104,7 +105,7 @@ def has_transformers() -> bool:
     return False
 
 
-def race(steps: dict[str, Step], batches: list[Batch], args: argparse.Namespace) -> list[Row]:
+def race(steps: dict[str, Step], batches: list[PaddedBatch], args: argparse.Namespace) -> list[Row]:
     """Every system on every batch in turn, again and again after a warm-up; the best time of each counts."""
     clock = CLOCKS[args.clock]
     autocast = torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bfloat16")
@@ -145,14 +146,14 @@ def verdict(rows: list[Row]) -> None:
             print(f"{preset}, {vocabulary:,} tokens: {min(ratios):.2f}x the better peer (bar {BAR}x: {met})")
 
 
-def make_batches(folder: Path, vocabulary: int, args: argparse.Namespace) -> list[Batch]:
+def make_batches(folder: Path, vocabulary: int, args: argparse.Namespace) -> list[PaddedBatch]:
     """The first batches of an epoch over sentences of real or realistic lengths."""
     writer = EncodedWriter(folder, vocabulary, "benchmark")
     pairs = read_pairs(args.pairs, vocabulary) if args.pairs else made_up_pairs(vocabulary)
     writer.append(*pairs, [0] * len(pairs[0]), list(range(1, len(pairs[0]) + 1)))
     corpus: EncodedCorpus = writer.finish(["benchmark"])
-    stream = BatchStream([TrainCorpus(corpus, 1.0, "", "")], Specials(), args.batch_tokens, seed=1)
-    return [batch for batch, _ in itertools.islice(stream.batches(), args.batches)]
+    stream = PaddedPairStream([TrainCorpus(corpus, 1.0, "", "")], Specials(), args.batch_tokens, seed=1)
+    return [batch for batch, _ in itertools.islice(batches_from(stream), args.batches)]
 
 
 Ids = list[list[int]]
@@ -187,7 +188,7 @@ def headwise(config: ModelConfig, vocabulary: int) -> Step:
     optimiser = make_optimiser(model, Recipe(model=config, train=TrainConfig(clip=CLIP)))
     objective = teacher_forcing(SMOOTHING)
 
-    def step(batch: Batch, autocast: torch.autocast) -> float:
+    def step(batch: PaddedBatch, autocast: torch.autocast) -> float:
         with autocast:
             part = objective(model, batch)
         torch.autograd.backward(part.loss / batch.target_tokens)
@@ -203,11 +204,11 @@ def headwise(config: ModelConfig, vocabulary: int) -> Step:
     return step
 
 
-def peer(model: nn.Module, loss_of: Callable[[Batch], Tensor]) -> Step:
+def peer(model: nn.Module, loss_of: Callable[[PaddedBatch], Tensor]) -> Step:
     """A peer's step, as its users write it."""
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, weight_decay=0, fused=True)
 
-    def step(batch: Batch, autocast: torch.autocast) -> float:
+    def step(batch: PaddedBatch, autocast: torch.autocast) -> float:
         with autocast:
             loss = loss_of(batch)
         torch.autograd.backward(loss)
@@ -248,7 +249,7 @@ def marian(config: ModelConfig, vocabulary: int, attention: str) -> Step:
     )
     model = MarianMTModel(shape).train()
 
-    def loss_of(batch: Batch) -> Tensor:
+    def loss_of(batch: PaddedBatch) -> Tensor:
         logits = model(
             input_ids=batch.source, attention_mask=batch.source != PAD, decoder_input_ids=batch.target[:, :-1]
         ).logits
@@ -309,7 +310,7 @@ def torch_transformer(config: ModelConfig, vocabulary: int) -> Step:
     torch.manual_seed(1)
     model = TorchTransformer(config, vocabulary).train()
 
-    def loss_of(batch: Batch) -> Tensor:
+    def loss_of(batch: PaddedBatch) -> Tensor:
         wanted = batch.target[:, 1:]
         real = wanted != PAD
         logits = F.linear(model(batch.source, batch.target[:, :-1])[real], model.embedding.weight)

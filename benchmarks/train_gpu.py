@@ -32,12 +32,12 @@ from torch import Tensor, nn
 
 from headwise.config import ModelConfig, Recipe
 from headwise.data.batch.packed_pairs import PackedBatch, pack
-from headwise.data.batch.padded import Batch
+from headwise.data.batch.padded_pairs import PaddedBatch
+from headwise.data.batch.stream import batches_from
 from headwise.models.build import build
 from headwise.presets import preset_config, resolve
-from headwise.train.loop import clip_gradients, update
-from headwise.train.step.backward import Plain, Recorded, compile_layers
-from headwise.train.step.optimiser import make_optimiser
+from headwise.train.step.backward import Graphed, Plain, compile_layers
+from headwise.train.step.optimiser import clip_gradients, make_optimiser, update
 from headwise.train.tasks.translation_task import teacher_forcing
 
 VOCABULARY = 37_120
@@ -57,7 +57,7 @@ def sentence_lengths(count: int, rng: np.random.Generator) -> np.ndarray:
     return lengths[:count]
 
 
-def padded(lengths: np.ndarray, rng: np.random.Generator, multiple: int = 1) -> Batch:
+def padded(lengths: np.ndarray, rng: np.random.Generator, multiple: int = 1) -> PaddedBatch:
     """Random sentences of these lengths, as long on both sides."""
     width = -(-(int(lengths.max()) + 1) // multiple) * multiple
     inside = np.arange(width) < lengths[:, None]
@@ -67,7 +67,7 @@ def padded(lengths: np.ndarray, rng: np.random.Generator, multiple: int = 1) -> 
     )
     examples = [(0, i) for i in range(len(lengths))]
     tokens = int(lengths.sum())
-    return Batch(torch.from_numpy(source), torch.from_numpy(target), examples, tokens, tokens)
+    return PaddedBatch(torch.from_numpy(source), torch.from_numpy(target), examples, tokens, tokens)
 
 
 def packed_batches(count: int, budget: int) -> list[PackedBatch]:
@@ -80,7 +80,7 @@ def packed_batches(count: int, budget: int) -> list[PackedBatch]:
     return batches
 
 
-def padded_batches(count: int, budget: int) -> list[Batch]:
+def padded_batches(count: int, budget: int) -> list[PaddedBatch]:
     """Sorted by length and padded to multiples of 8 places; of all of them some, evenly."""
     rng = np.random.default_rng(0)
     lengths = np.sort(sentence_lengths(budget // 2, rng))
@@ -115,13 +115,13 @@ def ours(config: ModelConfig, *, compiled: bool = True, recorded: bool = True) -
     optimiser = make_optimiser(model, recipe_for(config))
     for group in optimiser.param_groups:
         group["lr"] = 1e-4
-    backward = (Recorded if recorded else Plain)(model, teacher_forcing(0.1), torch.bfloat16)
+    backward = (Graphed if recorded else Plain)(model, teacher_forcing(0.1), torch.bfloat16)
 
     def step(batch: Any) -> None:
         loss, _ = backward(batch.to(DEVICE), batch.count)
         norm = clip_gradients(model, 1.0)
         update(optimiser, torch.isfinite(loss + norm))
-        backward.forget(optimiser)
+        backward.clear_gradients()
 
     return step
 
@@ -138,7 +138,7 @@ def other(model: nn.Module, logits: Callable[[Tensor, Tensor], Tensor]) -> Step:
         lambda source, target: smoothed(logits(source, target[:, :-1]), target[:, 1:]), dynamic=False
     )
 
-    def step(batch: Batch) -> None:
+    def step(batch: PaddedBatch) -> None:
         batch = batch.to(DEVICE)
         with torch.autocast("cuda", torch.bfloat16):
             loss = loss_of(batch.source, batch.target)
@@ -290,7 +290,7 @@ def curve(recipe_file: Path, settings: Sequence[str], steps: int) -> Iterator[Ro
     import tempfile
 
     from headwise.config import override, parse_setting, read_recipe
-    from headwise.data.batch.packed_pairs import PackedStream
+    from headwise.data.batch.packed_pairs import PackedPairStream
     from headwise.train.step.schedules import learning_rate
     from headwise.train.tasks.translation_task import open_job
 
@@ -303,14 +303,14 @@ def curve(recipe_file: Path, settings: Sequence[str], steps: int) -> Iterator[Ro
             torch.manual_seed(recipe.seed)
             job = open_job(recipe, Path(folder), DEVICE, lambda text: print(text, file=sys.stderr))
             stream = job.stream
-            assert isinstance(stream, PackedStream)
+            assert isinstance(stream, PackedPairStream)
             model = job.loaded.model.train()
             if fast:
                 compile_layers(model)
-            backward = (Recorded if fast else Plain)(model, job.objective, torch.bfloat16)
+            backward = (Graphed if fast else Plain)(model, job.objective, torch.bfloat16)
             optimiser = make_optimiser(model, recipe)
             losses = []
-            for number, (batch, _) in enumerate(itertools.islice(stream.batches(), steps), 1):
+            for number, (batch, _) in enumerate(itertools.islice(batches_from(stream), steps), 1):
                 members = np.array([index for _, index in batch.examples])  # of one corpus
                 made: Any = batch if fast else stream._rows.batch(members, 0)
                 _, nll = backward(made.to(DEVICE), batch.count)
@@ -318,7 +318,7 @@ def curve(recipe_file: Path, settings: Sequence[str], steps: int) -> Iterator[Ro
                 for group in optimiser.param_groups:
                     group["lr"] = learning_rate(number, recipe.train, recipe.model)
                 update(optimiser, torch.tensor(True, device=DEVICE))
-                backward.forget(optimiser)
+                backward.clear_gradients()
                 losses.append(nll / batch.count)
             curves.append(torch.stack(losses).tolist())
     for start in range(0, steps, max(1, steps // 10)):

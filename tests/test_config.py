@@ -26,7 +26,7 @@ from headwise.errors import ConfigError
 from headwise.models.build import FAMILIES, build
 from headwise.models.folder.load import Task
 from headwise.presets import DEFAULT, DEFAULTS, PRESETS, preset_config, resolve
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.run import JOBS
 
 CONFIGS = [kind for kind in vars(module).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
@@ -64,8 +64,8 @@ def test_a_whole_recipe_round_trips() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        Progress(step=3, position=Position(1, 2), best_metric=0.1),
-        Progress(best_metric=None),
+        RunState(step=3, position=Position(1, 2), best_metric=0.1),
+        RunState(best_metric=None),
         Task((("en", "de"), ("", "")), tags=True),
     ],
 )

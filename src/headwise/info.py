@@ -13,12 +13,13 @@ from headwise.devices import best_device
 from headwise.errors import CheckpointError
 from headwise.files.tables import read_json
 from headwise.metrics import shown
-from headwise.models.folder.load import checkpoints, load
+from headwise.models.folder.load import load
+from headwise.models.folder.run import checkpoints
 from headwise.models.folder.weights import parameter_count
 from headwise.presets import PRESETS
 from headwise.text.kinds import TOKENIZERS
 from headwise.text.tokenizer import Tokenizer
-from headwise.train.checkpoint.checkpoint import read_progress
+from headwise.train.checkpoint.run_state import read_state
 from headwise.train.run import SCORES
 
 
@@ -57,7 +58,7 @@ def describe_folder(folder: Path) -> dict[str, Any]:
         )
     finished = checkpoints(folder)
     if finished:
-        progress = read_progress(finished[-1])
+        progress = read_state(finished[-1])
         facts |= {"steps": progress.step, "best step": progress.best_step}
     if (folder / SCORES).exists():
         try:

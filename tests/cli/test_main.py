@@ -697,7 +697,7 @@ def test_a_damaged_checkpoint_is_refused_and_training_goes_on_before_it(tmp_path
     assert main(["train", *map(str, start)]) == 0
     errors = capsys.readouterr().err
     assert str(newest) in errors
-    assert "going on from step 2" in errors
+    assert "continuing from step 2" in errors
     ok(capsys, "translate", "x", "--model", tmp_path / "out")
 
 

@@ -28,8 +28,9 @@ from typing import Any, Literal
 import torch
 
 from headwise.files.tensors import load_tensors
-from headwise.models.folder.load import checkpoints, load, load_weights
-from headwise.train.checkpoint.checkpoint import read_progress
+from headwise.models.folder.load import load
+from headwise.models.folder.run import checkpoints, load_weights
+from headwise.train.checkpoint.run_state import read_state
 from headwise.train.report.console import read_log
 from tests.system.runs import write_recipe
 
@@ -57,11 +58,10 @@ PHASES = {
     "headwise/text/kinds.py train_tokenizer": "training the tokenizer",
     "headwise/train/start.py first_model": "start-up",
     "headwise/train/loop.py fit": "training steps",
-    "headwise/train/loop.py resume": "resuming",
     "headwise/train/loop.py validated": "validating",
-    "headwise/train/loop.py metrics_of": "validating",
-    "headwise/train/checkpoint/checkpoint.py save_checkpoint": "writing a checkpoint",
-    "headwise/train/checkpoint/checkpoint.py remove_old": "removing old checkpoints",
+    "headwise/train/loop.py begin": "resuming",
+    "headwise/train/checkpoint/checkpoint.py write_checkpoint": "writing a checkpoint",
+    "headwise/train/checkpoint/run_checkpoints.py remove_old": "removing old checkpoints",
     "headwise/train/report/curves.py draw_curves": "writing the model folder",
     "headwise/train/run.py finish": "writing the model folder",
 }
@@ -285,7 +285,7 @@ def check_folder_is_whole(run: Path) -> int:
     found = checkpoints(run)
     for path in found:
         assert load_weights(path)
-        assert read_progress(path).step == step_of(path)
+        assert read_state(path).step == step_of(path)
     if found:
         load(run)
     return step_of(found[-1]) if found else 0

@@ -118,7 +118,7 @@ def test_a_run_that_waited_in_vain_goes_on_later(whole: Undisturbed, disk: Path)
     ballast.unlink()
     last = start(recipe)
     assert last.wait(60) == 0, last.said()
-    assert f"going on from step {reached}" in last.said()
+    assert f"continuing from step {reached}" in last.said()
     check_same_end(whole.folder, run)
 
 
@@ -140,7 +140,7 @@ def test_stopping_while_waiting_for_room(whole: Undisturbed, disk: Path, number:
     ballast.unlink()
     again = start(recipe)
     assert again.wait(60) == 0, again.said()
-    assert f"going on from step {reached}" in again.said()
+    assert f"continuing from step {reached}" in again.said()
     check_same_end(whole.folder, run)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from headwise.train.checkpoint.checkpoint import checkpoints, read_progress
+from headwise.models.folder.run import checkpoints
+from headwise.train.checkpoint.run_state import read_state
 from tests.system.faults import At, Undisturbed, check_same_end, events_of, newest_step, start, undisturbed
 from tests.system.runs import best_of_validations, write_recipe
 
@@ -44,7 +45,7 @@ def run_spoilt(folder: Path, name: str, factor: float, fault: At | None = None) 
 def test_a_spoilt_run_that_is_killed_is_the_spoilt_run(tmp_path: Path, factor: float) -> None:
     whole = run_spoilt(tmp_path, "undisturbed", factor)
     assert whole.wait(60) == 0, whole.said()
-    skipped = read_progress(checkpoints(tmp_path / "undisturbed")[-1]).nonfinite
+    skipped = read_state(checkpoints(tmp_path / "undisturbed")[-1]).nonfinite
     assert skipped >= len(SPOILT)
     assert whole.said().count(": skipped. Its lines: ") == skipped
     assert f"{tmp_path}/train.tsv:" in next(line for line in whole.said().splitlines() if "skipped" in line)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headwise.train.checkpoint.checkpoint import checkpoints
+from headwise.models.folder.run import checkpoints
 from headwise.train.report.console import read_log
 from tests.system.faults import (
     Child,
@@ -67,7 +67,7 @@ def test_a_signal_saves_and_says_how_to_go_on(whole: Undisturbed, recipe: Path, 
     assert [record["step"] for record in read_log(run) if record["kind"] == "train"] == list(range(1, stopped + 1))
     again = start(recipe)
     assert again.wait(60) == 0, again.said()
-    assert f"going on from step {stopped:,}" in again.said()
+    assert f"continuing from step {stopped:,}" in again.said()
     check_same_end(whole.folder, run)
 
 
@@ -142,7 +142,7 @@ def test_a_closed_terminal_saves(tmp_path: Path) -> None:
     stopped = check_folder_is_whole(run)
     again = start(recipe, "--steps", str(stopped + 3))
     assert again.wait(60) == 0, again.said()
-    assert f"going on from step {stopped:,}" in again.said()
+    assert f"continuing from step {stopped:,}" in again.said()
     assert check_folder_is_whole(run) == stopped + 3
 
 

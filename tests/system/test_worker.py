@@ -35,12 +35,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 def break_batch(kind: str) -> None:
     """In the process: the making of a batch fails as it would if the disk, the memory or the network did."""
     from headwise.data.batch import prefetch
-    from headwise.train.tasks.translation_task import BatchStream
+    from headwise.train.processes import share
 
-    batches = BatchStream.batches
+    batches_from = share.batches_from
 
-    def broken(self: Any, position: Any = None) -> Iterator[Any]:
-        for number, item in enumerate(batches(self, position), 1):
+    def broken(stream: Any, position: Any = None) -> Iterator[Any]:
+        for number, item in enumerate(batches_from(stream, position), 1):
             if number == BATCH:
                 if kind == "error of the disk":
                     raise OSError(5, "Input/output error", "train.bin")
@@ -57,7 +57,7 @@ def break_batch(kind: str) -> None:
     if kind == "death":
         prefetch._fill = dies
     else:
-        BatchStream.batches = broken  # type: ignore[method-assign]
+        share.batches_from = broken
 
 
 FAILURES = {

@@ -1,5 +1,6 @@
 """Small things to train: batches without a corpus, a reporter that remembers, recipes of seconds."""
 
+import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,12 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from headwise.config import Recipe, override
-from headwise.data.batch.stream import Batch, Position
+from headwise.data.batch.padded_pairs import PaddedBatch
+from headwise.data.batch.stream import Planned
 from headwise.files.tensors import load_tensors
 from headwise.interrupt import StopRequest
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.presets import resolve
-from headwise.train.loop import Objective, Validate, fit
+from headwise.train.loop import fit
+from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss
 from headwise.train.tasks.translation_task import teacher_forcing
 from tests.shapes import PAD, VOCABULARY, random_model, small
@@ -24,7 +27,7 @@ TINY = {"width": 16, "encoder_layers": 1, "decoder_layers": 1, "heads": 2, "hidd
 FILES = ("model.safetensors", "optimiser.safetensors", "random.safetensors")
 
 
-def batch(lengths: Sequence[int], first: int = 0) -> Batch:
+def batch(lengths: Sequence[int], first: int = 0) -> PaddedBatch:
     """Rows of random ids of these lengths; they say that they come from line `first` + 1 and on."""
     source = torch.full((len(lengths), max(lengths) + 1), PAD)
     target = torch.full((len(lengths), max(lengths) + 2), PAD)
@@ -32,17 +35,17 @@ def batch(lengths: Sequence[int], first: int = 0) -> Batch:
         source[row, : length + 1] = torch.tensor([*torch.randint(4, VOCABULARY, (length,)), EOS])
         target[row, : length + 2] = torch.tensor([SOS, *torch.randint(4, VOCABULARY, (length,)), EOS])
     examples = [(0, first + row) for row in range(len(lengths))]
-    return Batch(source, target, examples, sum(lengths) + len(lengths), sum(lengths) + len(lengths))
+    return PaddedBatch(source, target, examples, sum(lengths) + len(lengths), sum(lengths) + len(lengths))
 
 
-def joined(batches: Sequence[Batch]) -> Batch:
+def joined(batches: Sequence[PaddedBatch]) -> PaddedBatch:
     """One batch of all their rows."""
 
     def stacked(tensors: list[Tensor]) -> Tensor:
         width = max(tensor.size(1) for tensor in tensors)
         return torch.cat([nn.functional.pad(t, (0, width - t.size(1)), value=PAD) for t in tensors])
 
-    return Batch(
+    return PaddedBatch(
         stacked([each.source for each in batches]),
         stacked([each.target for each in batches]),
         [example for each in batches for example in each.examples],
@@ -51,17 +54,29 @@ def joined(batches: Sequence[Batch]) -> Batch:
     )
 
 
+def some_rows(whole: PaddedBatch, rows: slice) -> PaddedBatch:
+    """A batch as it would be made of these rows alone: with their tokens counted."""
+    part = whole.part(rows)
+    tokens = int((part.source != PAD).sum()), int((part.target[:, 1:] != PAD).sum())
+    return dataclasses.replace(part, source_tokens=tokens[0], target_tokens=tokens[1])
+
+
 class Batches:
     """What `fit` asks of a stream, over given batches, again and again."""
 
-    def __init__(self, batches: Sequence[Batch]) -> None:
+    def __init__(self, batches: Sequence[PaddedBatch]) -> None:
         self._batches = list(batches)
 
-    def batches(self, position: Position | None = None) -> Iterator[tuple[Batch, Position]]:
-        for number in itertools.count((position or Position()).batch):
-            yield self._batches[number % len(self._batches)], Position(0, number + 1)
+    uniform = False
 
-    def lines(self, batch: Batch) -> list[str]:
+    def epoch(self, epoch: int) -> Iterator[Planned[PaddedBatch]]:
+        for whole in itertools.cycle(self._batches):
+            yield Planned(len(whole), lambda rows, whole=whole: some_rows(whole, rows))  # type: ignore[misc]
+
+    def longest(self, batch_tokens: int) -> PaddedBatch:
+        return max(self._batches, key=len)
+
+    def lines(self, batch: PaddedBatch) -> list[str]:
         return [f"corpus.tsv:{index + 1}" for _, index in batch.examples]
 
 
@@ -94,7 +109,7 @@ def tiny_model(**changes: object) -> EncoderDecoder:
     return random_model(small(**{**TINY, **changes}))
 
 
-def some_batches(count: int = 5) -> list[Batch]:
+def some_batches(count: int = 5) -> list[PaddedBatch]:
     torch.manual_seed(7)
     return [batch([3 + number % 3, 2, 4], 3 * number) for number in range(count)]
 
@@ -111,7 +126,7 @@ def run_fit(
     *,
     model: nn.Module | None = None,
     objective: Objective | None = None,
-    batches: Sequence[Batch] | None = None,
+    batches: Sequence[PaddedBatch] | None = None,
     validate: Validate | None = None,
     stop: Any = None,
     reporter: Memory | None = None,
@@ -126,7 +141,7 @@ def run_fit(
     progress = fit(
         model,
         objective or teacher_forcing(0.1),
-        Batches(batches),  # type: ignore[arg-type]
+        Batches(batches),
         fit_recipe(**train),
         run,
         validate=validate,
@@ -147,7 +162,7 @@ def counting(objective: Objective, at: int, action: Any) -> Objective:
     """The objective, but call number `at` (from 1) goes through `action(model, loss)`."""
     calls = itertools.count(1)
 
-    def counted(model: nn.Module, batch: Batch) -> TokenLoss:
+    def counted(model: nn.Module, batch: PaddedBatch) -> TokenLoss:
         loss = objective(model, batch)
         result: TokenLoss = action(model, loss) if next(calls) == at else loss
         return result

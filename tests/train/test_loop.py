@@ -14,10 +14,9 @@ from headwise.errors import ConfigError, TrainingError
 from headwise.files.tables import read_json
 from headwise.files.tensors import load_tensors
 from headwise.interrupt import StopRequest
-from headwise.models.folder.load import checkpoints
-from headwise.train.loop import clip_gradients
+from headwise.models.folder.run import checkpoints
 from headwise.train.step.loss import TokenLoss
-from headwise.train.step.optimiser import make_optimiser
+from headwise.train.step.optimiser import clip_gradients, make_optimiser
 from headwise.train.tasks.translation_task import teacher_forcing
 from tests.train.small_runs import (
     FILES,

@@ -12,15 +12,15 @@ import torch
 from torch import nn
 
 from headwise.config import Recipe
-from headwise.data.batch.stream import Batch
+from headwise.data.batch.padded_pairs import PaddedBatch
 from headwise.errors import ConfigError
 from headwise.files.lock import locked
 from headwise.files.tables import read_json
 from headwise.files.tensors import load_tensors
-from headwise.models.folder.load import checkpoints, step_folder
-from headwise.train.loop import Objective
+from headwise.models.folder.run import checkpoints, step_folder
 from headwise.train.report.console import read_log
 from headwise.train.run import train
+from headwise.train.step.learner import Objective
 from headwise.train.step.loss import TokenLoss
 from headwise.train.tasks import translation_task as translation_module
 from headwise.train.tasks.translation_task import teacher_forcing
@@ -69,7 +69,7 @@ def disturbed(call: int, action: Callable[[], None]) -> Callable[..., Objective]
     def factory(smoothing: float, agreement: float = 0.0) -> Objective:
         calls = itertools.count(1)
 
-        def objective(model: nn.Module, batch: Batch) -> TokenLoss:
+        def objective(model: nn.Module, batch: PaddedBatch) -> TokenLoss:
             if next(calls) == call:
                 action()
             return teacher_forcing(smoothing, agreement)(model, batch)

@@ -15,11 +15,12 @@ import torch
 from torch import nn
 
 from headwise.config import Recipe
+from headwise.data.batch.stream import Stream
 from headwise.errors import CheckpointError
 from headwise.files.tables import read_json, read_table
 from headwise.models.folder.load import LoadedModel
-from headwise.train.checkpoint.checkpoint import Progress
-from headwise.train.loop import Objective, Stream, Validate
+from headwise.train.checkpoint.run_state import RunState
+from headwise.train.step.learner import Objective, Validate
 
 Say = Callable[[str], None]
 
@@ -42,7 +43,7 @@ class Job(Protocol):
         """On the device that trains, before its first step."""
 
     @property
-    def stream(self) -> Stream: ...
+    def stream(self) -> Stream[Any]: ...
     @property
     def objective(self) -> Objective: ...
     @property
@@ -68,7 +69,7 @@ class Job(Protocol):
         """The scores of the finished model - `loaded.model` has its final weights - on the test sets, or else on the
         validation set."""
 
-    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+    def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
         """The model card, in Markdown; `source` says which weights these are. See train/report/card.py."""
 
 

@@ -20,19 +20,12 @@ from headwise.files.tables import read_table, write_table
 from headwise.files.tensors import save_tensors
 from headwise.interrupt import StopRequest
 from headwise.models.build import build
-from headwise.models.folder.load import (
-    CARD,
-    CHECKPOINTS,
-    WEIGHTS,
-    checkpoints,
-    load_weights,
-    save_description,
-    step_folder,
-)
+from headwise.models.folder.load import CARD, WEIGHTS, save_description
+from headwise.models.folder.run import CHECKPOINTS, checkpoints, load_weights, step_folder, step_of
 from headwise.models.folder.weights import set_weights, weights_of
 from headwise.nn.lora import merge_lora
 from headwise.text.kinds import load_tokenizer
-from headwise.train.checkpoint.checkpoint import Progress, step_of
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import DATA_KEY, Job, JobModule, Say, Scored, read_key
 from headwise.train.loop import fit
 from headwise.train.processes.group import Group, joined
@@ -41,7 +34,7 @@ from headwise.train.report.console import RunReporter
 from headwise.train.report.cost import training_cost
 from headwise.train.report.curves import draw_curves
 from headwise.train.step.averages import mean_weights
-from headwise.train.step.memory import chosen, settled
+from headwise.train.step.batch_size import with_fitting_batches, with_stored_batches
 from headwise.train.step.optimiser import OPTIMISERS
 from headwise.train.step.schedules import learning_rate, peak, warmup_steps
 from headwise.train.step.tune import check_tuning, tune
@@ -72,7 +65,7 @@ class Outcome:
     """How a run ended."""
 
     folder: Path
-    progress: Progress
+    progress: RunState
     scores: Mapping[str, Scored]
     interrupted: bool
     signal: int = 0
@@ -92,7 +85,7 @@ def train(recipe: Recipe, say: Say = print) -> Outcome:
         own_say = say if group.first else _silent
         group.from_first(lambda: check(recipe))
         run = Path(recipe.out)
-        recipe = group.from_first(lambda: settled(recipe, run / RECIPE))
+        recipe = group.from_first(lambda: with_stored_batches(recipe, run / RECIPE))
         new = not run.exists()
         try:
             with contextlib.ExitStack() as stack:
@@ -133,7 +126,7 @@ def train_in(run: Path, recipe: Recipe, device: torch.device, group: Group, say:
         tune(job.loaded.model, recipe)
         return job
 
-    recipe = chosen(recipe, opened, device, say, lambda found: min(group.gathered(found)))
+    recipe = with_fitting_batches(recipe, opened, device, say, lambda found: min(group.gathered(found)))
     job = opened(recipe)
     if len(set(group.gathered(job.data_key))) > 1:
         raise ConfigError("the processes have different data: all machines must have the same files")
@@ -370,7 +363,7 @@ def check_same_tokenizer(run: Path, job: Job) -> None:
         )
 
 
-def finish(run: Path, recipe: Recipe, job: Job, progress: Progress, say: Say) -> Mapping[str, Scored]:
+def finish(run: Path, recipe: Recipe, job: Job, progress: RunState, say: Say) -> Mapping[str, Scored]:
     """The model folder: the best or averaged weights, their scores, the card."""
     if recipe.train.average > 1:
         newest = checkpoints(run)[-recipe.train.average :]

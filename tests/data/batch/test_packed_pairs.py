@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from headwise.data.batch.packed_pairs import PackedBatch, PackedStream, pack
-from headwise.data.batch.stream import BatchStream, Position
+from headwise.data.batch.packed_pairs import PackedBatch, PackedPairStream, pack
+from headwise.data.batch.padded_pairs import PaddedPairStream
+from headwise.data.batch.stream import Position, batches_from, plans_from
 from headwise.data.prepare.encoded_corpus import EncodedCorpus
 from headwise.data.prepare.result import TrainCorpus
 from headwise.models.build import build
@@ -17,23 +18,23 @@ from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.packing import positions_in
 from headwise.presets import preset_config
 from headwise.text.tokenizer import Ids, Keys
-from headwise.train.step.memory import halves
+from headwise.train.step.out_of_memory import halves
 from headwise.train.tasks.translation_task import teacher_forcing
 from tests.data import tiny
-from tests.data.batch.test_stream import lengths
+from tests.data.batch.test_padded_pairs import lengths
 from tests.data.conftest import Encode
 
 BUDGET = 256
 
 
-def packed_stream(corpus: EncodedCorpus, budget: int = BUDGET, **more: object) -> PackedStream:
+def packed_stream(corpus: EncodedCorpus, budget: int = BUDGET, **more: object) -> PackedPairStream:
     train = TrainCorpus(corpus, 1.0, "xx", "yy")
-    return PackedStream([train], tiny.make(), budget, 3, **more)  # type: ignore[arg-type]
+    return PackedPairStream([train], tiny.make(), budget, 3, **more)  # type: ignore[arg-type]
 
 
-def epoch(stream: PackedStream, number: int = 0) -> list[PackedBatch]:
+def epoch(stream: PackedPairStream, number: int = 0) -> list[PackedBatch]:
     found = []
-    for batch, after in stream.batches(Position(number, 0)):
+    for batch, after in batches_from(stream, Position(number, 0)):
         assert isinstance(batch, PackedBatch)
         found.append(batch)
         if after.epoch != number:
@@ -55,7 +56,7 @@ def test_rows_hold_the_sentences_of_padded_batches(encode: Encode) -> None:
     corpus = encode(lengths(50))
     stream = packed_stream(corpus)
     batch = epoch(stream)[0]
-    padded = BatchStream(stream.corpora, tiny.make(), 10**6, 3)._rows
+    padded = PaddedPairStream([TrainCorpus(corpus, 1.0, "en", "de")], tiny.make(), 10**6, 3)._rows
     for number, (_, index) in enumerate(batch.examples):
         one = padded.batch(np.array([index]), 0)
         first, last = batch.source_starts[number : number + 2].tolist()
@@ -68,7 +69,7 @@ def test_rows_hold_the_sentences_of_padded_batches(encode: Encode) -> None:
 
 
 def test_parts_of_a_batch_are_all_of_it_in_shorter_rows(encode: Encode) -> None:
-    plan, _ = next(packed_stream(encode(lengths(600)), budget=4096).planned())
+    plan, _ = next(plans_from(packed_stream(encode(lengths(600)), budget=4096)))
     whole = plan.make(slice(None))
     parts = [plan.make(slice(rank, None, 4)) for rank in range(4)]
     assert sorted(each for part in parts for each in part.examples) == sorted(whole.examples)
@@ -78,9 +79,9 @@ def test_parts_of_a_batch_are_all_of_it_in_shorter_rows(encode: Encode) -> None:
 
 def test_goes_on_at_any_position(encode: Encode) -> None:
     stream = packed_stream(encode(lengths(200)), pool=70)
-    run = list(islice(stream.batches(), 40))
+    run = list(islice(batches_from(stream), 40))
     for start in (1, 7, 20):
-        again = next(stream.batches(run[start - 1][1]))[0]
+        again = next(batches_from(stream, run[start - 1][1]))[0]
         assert again.examples == run[start][0].examples
         assert torch.equal(again.source, run[start][0].source)
 
@@ -102,8 +103,7 @@ def test_what_a_sampler_makes_longer_than_the_model_takes_is_left_out(encode: En
 
     corpus = encode(lengths(200))
     limit = packed_stream(corpus).longest_sentence
-    stream = packed_stream(corpus, sampler=sometimes_doubled)
-    stream.limit = limit
+    stream = packed_stream(corpus, sampler=sometimes_doubled, position_limit=limit)
     batches = epoch(stream)
     assert all(batch.longest == limit and int(batch.source_places.max()) < limit for batch in batches)
     for batch in batches:

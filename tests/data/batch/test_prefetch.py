@@ -7,8 +7,9 @@ from itertools import count, islice
 import pytest
 
 from headwise.data.batch import prefetch as module
+from headwise.data.batch.padded_pairs import PaddedPairStream
 from headwise.data.batch.prefetch import StalledError, prefetch
-from headwise.data.batch.stream import BatchStream
+from headwise.data.batch.stream import batches_from
 from headwise.data.prepare.result import TrainCorpus
 from tests.data import tiny
 from tests.data.conftest import Encode
@@ -84,12 +85,12 @@ def test_no_more_than_depth_items_are_made_ahead() -> None:
 
 def test_positions_are_those_of_the_items_used(encode: Encode) -> None:
     corpus = TrainCorpus(encode([(n % 9 + 1, n % 7 + 1) for n in range(200)]), 1.0, "en", "de")
-    stream = BatchStream([corpus], tiny.make(), 100, 1)
-    plain = list(islice(stream.batches(), 30))
-    ahead = prefetch(stream.batches())
+    stream = PaddedPairStream([corpus], tiny.make(), 100, 1)
+    plain = list(islice(batches_from(stream), 30))
+    ahead = prefetch(batches_from(stream))
     used = list(islice(ahead, 10))
     ahead.close()
-    resumed = prefetch(stream.batches(used[-1][1]))
+    resumed = prefetch(batches_from(stream, used[-1][1]))
     used += islice(resumed, 20)
     resumed.close()
     assert [batch.examples for batch, _ in used] == [batch.examples for batch, _ in plain]

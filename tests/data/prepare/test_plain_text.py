@@ -9,8 +9,8 @@ import pytest
 
 from headwise.config import CorpusConfig, DataConfig, LanguageConfig, TextConfig
 from headwise.data.batch.masked import Frame, MaskedStream, Masks
-from headwise.data.batch.stream import Position
-from headwise.data.batch.text_rows import PackedStream, RowOrder, ordered_rows
+from headwise.data.batch.stream import Position, batches_from
+from headwise.data.batch.text_rows import RowOrder, TextRowStream, ordered_rows
 from headwise.data.prepare.plain_text import PreparedText, Text, prepare_text, text_blocks
 from headwise.errors import ConfigError, DataError
 from headwise.text.kinds import load_tokenizer, train_tokenizer
@@ -142,11 +142,11 @@ def test_without_text_there_is_nothing_to_train_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tokens", [9, 17, 40, 1003])
 def test_an_epoch_predicts_every_token_once_but_for_the_two_ends(tokens: int) -> None:
-    stream = PackedStream(made(np.arange(tokens)), 8, 24, seed=3)
+    stream = TextRowStream(made(np.arange(tokens)), 8, 24, seed=3)
     offsets = set()
     for epoch in range(6):
         targets: list[int] = []
-        for batch, following in stream.batches(Position(epoch, 0)):
+        for batch, following in batches_from(stream, Position(epoch, 0)):
             assert batch.tokens.diff(dim=1).eq(1).all(), "a row is a piece of the text"
             targets += batch.tokens[:, 1:].flatten().tolist()
             if following.epoch > epoch:
@@ -167,11 +167,11 @@ def test_the_order_belongs_to_seed_and_epoch() -> None:
 
 
 def test_a_position_resumes_the_order() -> None:
-    stream = PackedStream(made(np.arange(200)), 8, 24, seed=3)
-    whole = stream.batches()
+    stream = TextRowStream(made(np.arange(200)), 8, 24, seed=3)
+    whole = batches_from(stream)
     taken = [next(whole) for _ in range(25)]
     for number in (0, 5, 7, 8, 20):
-        rest = stream.batches(taken[number][1])
+        rest = batches_from(stream, taken[number][1])
         for batch, position in taken[number + 1 :]:
             again, after = next(rest)
             assert after == position
@@ -180,7 +180,7 @@ def test_a_position_resumes_the_order() -> None:
 
 def test_a_text_shorter_than_a_row_is_refused() -> None:
     with pytest.raises(DataError, match="fewer than one row"):
-        PackedStream(made([1, 2, 3]), 8, 24, seed=3)
+        TextRowStream(made([1, 2, 3]), 8, 24, seed=3)
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 8, 9, 10, 25, 100])
@@ -226,7 +226,7 @@ def plain_rows(batch: object) -> np.ndarray:
 def test_masks_have_the_shares_of_the_paper_and_spare_specials(text: Text, subwords: Tokenizer) -> None:
     stream = masked_stream(text, subwords)
     chosen = hidden = kept = tokens = 0
-    for (batch, _), _ in zip(stream.batches(), range(40), strict=False):
+    for (batch, _), _ in zip(batches_from(stream), range(40), strict=False):
         now = batch.tokens.flatten()[batch.places]
         assert not any(subwords.is_special(i) for i in set(batch.targets.tolist()))
         hidden += int((now == subwords.mask).sum())
@@ -239,7 +239,7 @@ def test_masks_have_the_shares_of_the_paper_and_spare_specials(text: Text, subwo
 
 
 def test_rows_are_framed_pieces_of_the_text(text: Text, subwords: Tokenizer) -> None:
-    batch, _ = next(masked_stream(text, subwords).batches())
+    batch, _ = next(batches_from(masked_stream(text, subwords)))
     for row, start in zip(plain_rows(batch).tolist(), batch.starts.tolist(), strict=True):
         framed, _ = subwords.frame([])
         piece = text.ids[start : start + 64 - len(framed)].tolist()
@@ -257,7 +257,7 @@ def test_masks_change_by_epoch_and_not_by_run(text: Text, subwords: Tokenizer) -
 
 def test_whole_words_are_masked_whole(text: Text, subwords: Tokenizer) -> None:
     masks = Masks(subwords, whole_words=True)
-    batch, _ = next(masked_stream(text, subwords).batches())
+    batch, _ = next(batches_from(masked_stream(text, subwords)))
     rows = plain_rows(batch)
     chosen = masks.choose(rows, 9, np.random.default_rng(0))
     longer = 0
@@ -273,7 +273,7 @@ def test_the_second_half_follows_the_first_or_does_not(text: Text, subwords: Tok
     stream = masked_stream(text, subwords, next_sentence=True)
     frame = Frame(subwords, 64, pair=True)
     followed = []
-    for (batch, _), _ in zip(stream.batches(), range(20), strict=False):
+    for (batch, _), _ in zip(batches_from(stream), range(20), strict=False):
         assert batch.follows is not None
         rows = plain_rows(batch)
         for row, start, other in zip(rows, batch.starts.tolist(), batch.follows.tolist(), strict=True):

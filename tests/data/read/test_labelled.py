@@ -13,7 +13,7 @@ import torch
 
 from headwise.config import ClassifyConfig, CorpusConfig, DataConfig
 from headwise.data.batch.labelled_batches import LabelledSet, LabelledStream, encode_labelled, joined, shortened
-from headwise.data.batch.stream import Position
+from headwise.data.batch.stream import Position, batches_from
 from headwise.data.read.labelled import Example, class_names, class_numbers, read_labelled, value
 from headwise.errors import ConfigError, DataError
 from tests.data.conftest import Write
@@ -188,20 +188,20 @@ def test_validation_sees_every_example_once() -> None:
 def test_an_epoch_is_every_example_in_a_seeded_order_that_resumes(settings: dict[str, int]) -> None:
     sets = [encoded(30), encoded(24, seed=1)]
     stream = LabelledStream(sets, [1.0, 2.0], 3, **settings, pool=20)
-    length = stream.epoch_length(0)
-    taken = list(itertools.islice(stream.batches(), length + 3))
+    length = len(list(stream.epoch(0)))
+    taken = list(itertools.islice(batches_from(stream), length + 3))
     first = [i for batch, _ in taken[:length] for i in batch.examples]
     assert sorted(first) == sorted([*range(30), *range(30, 54), *range(30, 54)])
     assert taken[length - 1][1] == Position(1, 0)
     for start in (0, 2, length - 1):
         again = LabelledStream(sets, [1.0, 2.0], 3, **settings, pool=20)
-        follow = list(itertools.islice(again.batches(taken[start][1]), 3))
+        follow = list(itertools.islice(batches_from(again, taken[start][1]), 3))
         for (batch, position), (other, other_position) in zip(follow, taken[start + 1 :], strict=False):
             assert torch.equal(batch.tokens, other.tokens)
             assert torch.equal(batch.labels, other.labels)
             assert position == other_position
     other_seed = LabelledStream(sets, [1.0, 2.0], 4, **settings, pool=20)
-    assert [b.examples for b, _ in itertools.islice(other_seed.batches(), length)] != [b.examples for b, _ in taken]
+    assert [b.examples for b, _ in itertools.islice(batches_from(other_seed), length)] != [b.examples for b, _ in taken]
     for batch, _ in taken:
         assert len(batch.examples) <= 7 if "examples" in settings else batch.tokens.numel() <= 64
     assert stream.lines(taken[0][0]) == [joined(sets).where[i] for i in taken[0][0].examples]

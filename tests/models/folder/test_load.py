@@ -15,11 +15,13 @@ from headwise.errors import CheckpointError
 from headwise.files import tables
 from headwise.files.tensors import save_tensors
 from headwise.models.build import build
-from headwise.models.folder.load import LoadedModel, Task, load, load_weights, save_description, save_model
+from headwise.models.folder.load import LoadedModel, Task, load, save_description, save_model
+from headwise.models.folder.run import load_weights, step_folder
 from headwise.models.folder.weights import set_weights, weights_of
 from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer
-from headwise.train.checkpoint.checkpoint import Progress, save_checkpoint
+from headwise.train.checkpoint.checkpoint import write_checkpoint
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.step.averages import MovingAverage
 from tests.shapes import VARIANTS, small
 
@@ -82,8 +84,8 @@ def save_step(run: Path, step: int, best_step: int, *, average: bool = False) ->
     moving = MovingAverage(loaded.model, 0.5) if average else None
     if moving is not None:
         moving.weights = {name: tensor + 1 for name, tensor in moving.weights.items()}
-    progress = Progress(step=step, position=Position(0, step), best_step=best_step, best_metric=1.0)
-    save_checkpoint(run, progress, loaded.model, optimiser, moving, keep=10)
+    progress = RunState(step=step, position=Position(0, step), best_step=best_step, best_metric=1.0)
+    write_checkpoint(step_folder(run, step), progress, loaded.model, optimiser, moving)
     return loaded
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -17,14 +18,16 @@ from headwise.errors import CheckpointError
 from headwise.files import atomic, tables
 from headwise.files.tables import read_json, read_table, write_table
 from headwise.files.tensors import load_tensors
-from headwise.models.folder.load import checkpoints
-from headwise.train.checkpoint.checkpoint import Background, Progress, restore_checkpoint, save_checkpoint
+from headwise.models.folder.run import checkpoints, step_folder
+from headwise.train.checkpoint.checkpoint import restore_checkpoint, write_checkpoint
+from headwise.train.checkpoint.run_checkpoints import Background
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.step.averages import MovingAverage
 from headwise.train.step.optimiser import make_optimiser
 from headwise.train.tasks.translation_task import teacher_forcing
 from tests.train.small_runs import FILES, fit_recipe, run_fit, same_tensors, some_batches, tiny_model, weights
 
-PROGRESS = Progress(
+STATE = RunState(
     step=17,
     position=Position(3, 5),
     tokens=1234,
@@ -38,6 +41,12 @@ PROGRESS = Progress(
     interval_nll=1 / 3,
     interval_tokens=99,
 )
+
+
+def save(run: Path, *trained: Any, **how: Any) -> Path:
+    path = step_folder(run, STATE.step)
+    write_checkpoint(path, STATE, *trained, **how)
+    return path
 
 
 def trained(steps: int = 2) -> tuple[torch.nn.Module, torch.optim.Optimizer, MovingAverage]:
@@ -56,10 +65,10 @@ def trained(steps: int = 2) -> tuple[torch.nn.Module, torch.optim.Optimizer, Mov
 
 def test_a_round_trip_is_exact(tmp_path: Path) -> None:
     model, optimiser, average = trained()
-    path = save_checkpoint(tmp_path, PROGRESS, model, optimiser, average, keep=3)
+    path = save(tmp_path, model, optimiser, average)
     drawn = torch.rand(5)
     other, other_optimiser, other_average = trained(steps=1)
-    assert restore_checkpoint(path, other, other_optimiser, other_average) == PROGRESS
+    assert restore_checkpoint(path, other, other_optimiser, other_average) == STATE
     assert torch.equal(torch.rand(5), drawn), "the random numbers go on where they were"
     for name, tensor in weights(model).items():
         assert torch.equal(weights(other)[name], tensor)
@@ -79,9 +88,7 @@ def test_what_is_written_in_the_background_is_the_moment_it_was_asked_for(tmp_pa
         assert go.wait(20)
         write()
 
-    path = save_checkpoint(
-        tmp_path, PROGRESS, model, optimiser, average, keep=3, patiently=when_told, background=background
-    )
+    path = save(tmp_path, model, optimiser, average, attempt=when_told, background=background)
     with torch.no_grad():
         for tensor in (*model.parameters(), *average.weights.values()):
             tensor.add_(1)  # training goes on
@@ -89,7 +96,7 @@ def test_what_is_written_in_the_background_is_the_moment_it_was_asked_for(tmp_pa
     go.set()
     background.close()
     other, other_optimiser, other_average = trained(steps=1)
-    assert restore_checkpoint(path, other, other_optimiser, other_average) == PROGRESS
+    assert restore_checkpoint(path, other, other_optimiser, other_average) == STATE
     for name, tensor in before.items():
         assert torch.equal(weights(other)[name], tensor)
 
@@ -101,15 +108,15 @@ def test_an_error_in_the_background_comes_out_at_the_next_checkpoint(tmp_path: P
     def fails(write: Callable[[], None]) -> None:
         raise CheckpointError("the disk is gone")
 
-    save_checkpoint(tmp_path, PROGRESS, model, optimiser, average, keep=3, patiently=fails, background=background)
+    save(tmp_path, model, optimiser, average, attempt=fails, background=background)
     with pytest.raises(CheckpointError, match="the disk is gone"):
-        save_checkpoint(tmp_path, PROGRESS, model, optimiser, average, keep=3, background=background)
+        save(tmp_path, model, optimiser, average, background=background)
     background.close()
 
 
 def test_an_average_begun_later_starts_from_the_weights(tmp_path: Path) -> None:
     model, optimiser, _ = trained()
-    path = save_checkpoint(tmp_path, PROGRESS, model, optimiser, None, keep=3)
+    path = save(tmp_path, model, optimiser, None)
     other, other_optimiser, average = trained(steps=1)
     restore_checkpoint(path, other, other_optimiser, average)
     assert all(torch.equal(average.weights[name], tensor) for name, tensor in weights(model).items())
@@ -117,7 +124,7 @@ def test_an_average_begun_later_starts_from_the_weights(tmp_path: Path) -> None:
 
 def test_another_model_is_refused(tmp_path: Path) -> None:
     model, optimiser, _ = trained()
-    path = save_checkpoint(tmp_path, PROGRESS, model, optimiser, None, keep=3)
+    path = save(tmp_path, model, optimiser, None)
     for changes in ({"width": 32}, {"decoder_layers": 2}, {"tie": "none"}):
         other = tiny_model(**changes)
         with pytest.raises(CheckpointError, match=r"step-00000017"):
@@ -126,10 +133,10 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
 
 def test_saving_the_same_step_again_replaces_it(tmp_path: Path) -> None:
     model, optimiser, _ = trained()
-    save_checkpoint(tmp_path, PROGRESS, model, optimiser, None, keep=1)
+    save(tmp_path, model, optimiser, None)
     with torch.no_grad():
         next(model.parameters()).add_(1)
-    path = save_checkpoint(tmp_path, PROGRESS, model, optimiser, None, keep=1)
+    path = save(tmp_path, model, optimiser, None)
     assert checkpoints(tmp_path) == [path]
     assert all(torch.equal(load_tensors(path / "model.safetensors")[n], t) for n, t in weights(model).items())
 

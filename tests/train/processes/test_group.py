@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from headwise.data.batch.plan import Planned
-from headwise.data.batch.stream import Batch, Position
+from headwise.data.batch.padded_pairs import PaddedBatch
 from headwise.errors import ConfigError
 from headwise.interrupt import StopRequest
-from headwise.models.folder.load import checkpoints, load, load_weights
+from headwise.models.folder.load import load
+from headwise.models.folder.run import checkpoints, load_weights, step_of
 from headwise.models.folder.shards import load_whole
-from headwise.train.checkpoint.checkpoint import read_progress, step_of
+from headwise.train.checkpoint.run_state import read_state
 from headwise.train.loop import fit
-from headwise.train.processes.group import Group, Idle, joined, passes, share
+from headwise.train.processes.group import joined
 from headwise.train.run import check, train
 from headwise.train.step.loss import TokenLoss
 from headwise.train.tasks.translation_task import teacher_forcing
@@ -154,10 +153,10 @@ def test_a_process_that_is_killed_or_stopped_ends_the_run(
         assert "another process of this run has ended" in told(tmp_path / "told")
     stopped = step_of(checkpoints(out)[-1])
     assert 0 < stopped < 60
-    assert read_progress(checkpoints(out)[-1]).step == stopped
+    assert read_state(checkpoints(out)[-1]).step == stopped
 
     train_with(2, corpus, out, settings)
-    assert f"going on from step {stopped}" in told(tmp_path / "run-2-told")
+    assert f"continuing from step {stopped}" in told(tmp_path / "run-2-told")
     whole = undisturbed(kind)
     expected, found = last_weights(whole), last_weights(out)
     assert all(torch.equal(expected[name], found[name]) for name in expected), "bit for bit"
@@ -202,7 +201,7 @@ def test_torchrun_starts_the_command(corpus: Path, tmp_path: Path) -> None:
         [*map(str, command)], env=environment, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count(f"going on from step {stopped}") == 1
+    assert done.stderr.count(f"continuing from step {stopped}") == 1
     assert done.stderr.count("done: ") == 1
 
 
@@ -233,9 +232,9 @@ def fit_there(folder: Path, train_settings: dict[str, Any], bad: bool) -> None:
     model = WithUnused(tiny_model())
     with joined("cpu") as (group, _):
 
-        def objective(holder: Any, batch: Batch) -> TokenLoss:
+        def objective(holder: Any, batch: PaddedBatch) -> TokenLoss:
             loss, nll = teacher_forcing(0.1)(holder.model, batch)
-            broken = bad and batch.examples[0] == (0, 12) and group.rank == group.size - 1  # in step 2, and in no other
+            broken = bad and batch.examples[0] == (0, 13) and group.rank == group.size - 1  # in step 2, and in no other
             return TokenLoss(loss * float("nan"), nll) if broken else TokenLoss(loss, nll)
 
         reporter = Memory()
@@ -244,7 +243,7 @@ def fit_there(folder: Path, train_settings: dict[str, Any], bad: bool) -> None:
         progress = fit(
             model,
             objective,
-            Batches(some_batches()),  # type: ignore[arg-type]
+            Batches(some_batches()),
             recipe,
             folder / "run",
             validate=lambda model: {"loss": next(scores)},
@@ -271,11 +270,11 @@ def results(folder: Path, size: int, settings: dict[str, Any], bad: bool = False
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_that_is_not_finite_in_one_process_is_skipped_by_all(tmp_path: Path, kind: str) -> None:
-    """A stream that cannot plan, 3 batches a step, 2 processes: one idles in the second half of each step."""
-    settings = {"steps": 4, "accumulate": 3, "parallel": kind}
+    """3 batches a step, 2 processes: the rows of each batch are dealt out."""
+    settings = {"steps": 3, "accumulate": 3, "parallel": kind}
     first, second = results(tmp_path / "bad", 2, settings, bad=True)
     assert first["nonfinite"] == second["nonfinite"] == 1
-    assert first["step"] == second["step"] == 4
+    assert first["step"] == second["step"] == 3
     note = next(note for note in first["notes"] if "skipped" in note)
     assert note.startswith("step 2")
     assert "corpus.tsv:" in note
@@ -306,33 +305,3 @@ def test_muon_turns_whole_matrices(corpus: Path, tmp_path: Path) -> None:
     (alone,) = results(tmp_path / "alone", 0, settings)
     many = results(tmp_path / "many", 2, settings)
     assert many[0]["losses"] == pytest.approx(alone["losses"], abs=1e-3)  # its matrices are bfloat16
-
-
-# --- the work of a step --------------------------------------------------------------------------------
-
-
-class Rows:
-    """A stream of batches that are lists of numbers."""
-
-    def __init__(self, sizes: list[int]) -> None:
-        self.sizes = sizes
-
-    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[list[int]], Position]]:
-        for number, size in enumerate(self.sizes):
-            rows = [10 * number + row for row in range(size)]
-            yield Planned(size, lambda part, rows=rows: rows[part]), Position(0, number + 1)  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("accumulate", [1, 2, 3, 4, 6])
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_each_row_is_one_process_s(accumulate: int, size: int) -> None:
-    stream = Rows([5, 1, 3, 2, 7, 4, 1, 2, 6, 3, 1, 8])
-    rounds = passes(stream, accumulate, Group(size=size))
-    shares = [list(share(stream, None, accumulate, Group(rank, size, rank, patient=object()))) for rank in range(size)]
-    for step in range(12 // accumulate):
-        own = [each[step * rounds : (step + 1) * rounds] for each in shares]
-        real = [row for each in own for batch, _ in each if not isinstance(batch, Idle) for row in batch]
-        batches = range(step * accumulate, (step + 1) * accumulate)
-        assert sorted(real) == [10 * number + row for number in batches for row in range(stream.sizes[number])]
-        assert {each[-1][1] for each in own} == {Position(0, (step + 1) * accumulate)}
-        assert all(batch.batch for each in own for batch, _ in each if isinstance(batch, Idle)), "never nothing"

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from headwise.data.batch.stream import ordered_batches
+from headwise.data.batch.padded_pairs import ordered_pairs
 from headwise.files.tables import read_json
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.report import console as report
 from headwise.train.report.console import RunReporter, read_log
 from headwise.train.report.cost import Cost, training_cost
@@ -42,12 +42,12 @@ def test_the_operations_of_an_epoch(tmp_path: Path, corpus: Path) -> None:
     model, tokenizer = job.loaded.model.eval(), job.prepared.tokenizer
     [each] = job.prepared.train
     forward = tokens = 0
-    for batch in ordered_batches(each.corpus, tokenizer, 1, limit=30):  # a budget of 1: a batch a pair
+    for batch in ordered_pairs(each.corpus, tokenizer, 1, limit=30):  # a budget of 1: a batch a pair
         with FlopCounterMode(display=False) as counter, torch.no_grad():
             model(batch.source, batch.target[:, :-1])
         forward += counter.get_total_flops()
         tokens += batch.count
-    cost = training_cost(tmp_path, job, Progress(step=1, tokens=tokens, seconds=2.0))
+    cost = training_cost(tmp_path, job, RunState(step=1, tokens=tokens, seconds=2.0))
     assert cost.flops is not None
     # The 30 pairs are a part of the corpus: the mean a token differs a little.
     assert cost.flops == pytest.approx(3 * forward, rel=0.05)

@@ -12,9 +12,8 @@ from headwise.config import ModelConfig, RotaryScaling
 from headwise.data.batch.text_rows import TextBatch
 from headwise.models.build import build
 from headwise.presets import resolve
-from headwise.train.loop import update
-from headwise.train.step.backward import Plain, Recorded, can_be_recorded
-from headwise.train.step.optimiser import make_optimiser
+from headwise.train.step.backward import Graphed, Plain, can_be_graphed
+from headwise.train.step.optimiser import make_optimiser, update
 from headwise.train.tasks.causal_lm_task import next_token
 from tests.train.texts import CAUSAL
 
@@ -73,7 +72,7 @@ def test_a_step_that_is_not_finite_changes_nothing() -> None:
 @pytest.mark.parametrize("autocast", [None, torch.bfloat16])
 def test_a_recorded_pass_is_the_plain_one(autocast: torch.dtype | None) -> None:
     plain, recorded = model("cuda"), model("cuda")
-    ways = Plain(plain, next_token(0.0), autocast), Recorded(recorded, next_token(0.0), autocast)
+    ways = Plain(plain, next_token(0.0), autocast), Graphed(recorded, next_token(0.0), autocast)
     for batch in [*batches("cuda"), *batches("cuda")]:
         expected, found = (way(batch, 100) for way in ways)
         torch.testing.assert_close(found.loss, expected.loss, rtol=1e-3, atol=1e-3)
@@ -88,7 +87,7 @@ def test_recording_takes_no_random_numbers() -> None:
     batch = batches("cuda")[0]
     losses = []
     for _ in range(2):
-        fresh = Recorded(trained, next_token(0.0), None)
+        fresh = Graphed(trained, next_token(0.0), None)
         torch.cuda.manual_seed(5)
         losses.append([fresh(batch, 1).loss.item() for _ in range(3)])
         state = torch.cuda.get_rng_state()
@@ -104,7 +103,7 @@ def test_a_weight_that_the_loss_does_not_reach_has_no_gradient() -> None:
     """With a gradient of 0 it would still decay."""
     trained = model("cuda")
     trained.unused = torch.nn.Parameter(torch.ones(3, 3, device="cuda"))
-    backward = Recorded(trained, next_token(0.0), None)
+    backward = Graphed(trained, next_token(0.0), None)
     for batch in batches("cuda"):
         backward(batch, 100)
     reached = {name for name, parameter in trained.named_parameters() if parameter.grad is not None}
@@ -123,4 +122,4 @@ def test_a_weight_that_the_loss_does_not_reach_has_no_gradient() -> None:
 )
 def test_what_asks_for_values_is_not_recorded(changes: dict[str, Any], possible: bool) -> None:
     shape = {key: value for key, value in CAUSAL.items() if key != "preset"} | changes
-    assert can_be_recorded(build(ModelConfig(**shape), VOCABULARY, 0)) == possible  # type: ignore[arg-type]
+    assert can_be_graphed(build(ModelConfig(**shape), VOCABULARY, 0)) == possible  # type: ignore[arg-type]

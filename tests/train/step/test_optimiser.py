@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from headwise.train.loop import update
-from headwise.train.step.optimiser import Muon, inner_matrices, make_optimiser, orthogonal
+from headwise.train.step.optimiser import Muon, inner_matrices, make_optimiser, orthogonal, update
 from tests.train.test_loop import fit_recipe
 
 
@@ -58,10 +57,11 @@ def backward(model: Small) -> None:
     nn.functional.cross_entropy(model(ids), ids.roll(1)).backward()
 
 
-def test_only_matrices_of_layers_are_turned() -> None:
+def test_only_matrices_of_layers_are_orthogonalised() -> None:
     model, optimiser = small()
-    turned = [parameter for group in optimiser.param_groups if group["turned"] for parameter in group["params"]]
-    assert {*turned} == {*inner_matrices(model)} == {layer[i].weight for layer in model.layers for i in (0, 2)}
+    groups = [group["params"] for group in optimiser.param_groups if group["orthogonalised"]]
+    found = [parameter for group in groups for parameter in group]
+    assert {*found} == {*inner_matrices(model)} == {layer[i].weight for layer in model.layers for i in (0, 2)}
     assert sum(len(group["params"]) for group in optimiser.param_groups) == len([*model.parameters()])
 
 

@@ -1,6 +1,8 @@
 """What learns, and how fast: frozen weights stay bit for bit, low-rank runs resume exactly, layers have their rates."""
 
 import dataclasses
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from headwise.config import ModelConfig, Recipe, TuneConfig
+from headwise.data.batch.stream import Planned
 from headwise.errors import ConfigError
 from headwise.interrupt import StopRequest
 from headwise.models.build import build
-from headwise.models.folder.load import step_folder
+from headwise.models.folder.run import step_folder
 from headwise.nn.lora import LoraLinear, merge_lora
 from headwise.presets import resolve
 from headwise.train.loop import fit
@@ -44,6 +47,12 @@ class Texts:
     tokens: Tensor
     count: int = 4
 
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def part(self, rows: slice) -> "Texts":
+        return Texts(self.tokens[rows])
+
     def to(self, device: torch.device) -> "Texts":
         return self
 
@@ -51,14 +60,18 @@ class Texts:
 class Stream:
     """Four texts a batch, told by their number alone."""
 
-    def batches(self, position: Any = None) -> Any:
-        from headwise.data.batch.stream import Position
+    uniform = False
 
-        number = position.batch if position else 0
-        while True:
-            rng = torch.Generator().manual_seed(number)
-            number += 1
-            yield Texts(torch.randint(1, VOCABULARY, (4, 6), generator=rng)), Position(0, number)
+    def epoch(self, epoch: int) -> Iterator[Planned[Any]]:
+        for number in itertools.count():
+            yield Planned(4, lambda rows, number=number: self._texts(number))  # type: ignore[misc]
+
+    def _texts(self, number: int) -> Texts:
+        rng = torch.Generator().manual_seed(number)
+        return Texts(torch.randint(1, VOCABULARY, (4, 6), generator=rng))
+
+    def longest(self, batch_tokens: int) -> Any:
+        return self._texts(0)
 
     def lines(self, batch: Any) -> list[str]:
         return []

@@ -12,12 +12,14 @@ import torch
 
 from headwise.config import Recipe, TextConfig, override, read_recipe
 from headwise.data.batch.labelled_batches import LabelledBatch
+from headwise.data.batch.stream import batches_from
 from headwise.errors import ConfigError, DataError
 from headwise.files.tables import read_json
 from headwise.files.tensors import load_tensors
 from headwise.models.build import build
 from headwise.models.classifier import Classifier
-from headwise.models.folder.load import LoadedModel, Task, load, save_model, step_folder
+from headwise.models.folder.load import LoadedModel, Task, load, save_model
+from headwise.models.folder.run import step_folder
 from headwise.models.folder.weights import weights_of
 from headwise.presets import preset_config, resolve
 from headwise.text.kinds import train_tokenizer
@@ -276,7 +278,7 @@ def test_a_label_that_training_does_not_have_is_named(tmp_path: Path) -> None:
 def opened(tmp_path: Path, model: dict[str, Any], **settings: Any) -> tuple[Recipe, Any, LabelledBatch]:
     recipe = resolve(tables(tmp_path, which_word, model, **settings))
     job = open_job(recipe, tmp_path / "run", torch.device("cpu"), silent)
-    batch, _ = next(job.stream.batches())
+    batch, _ = next(batches_from(job.stream))
     return recipe, job, batch
 
 

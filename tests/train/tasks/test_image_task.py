@@ -13,7 +13,7 @@ from torch import nn
 
 from headwise.config import ImageConfig, Recipe, from_tables
 from headwise.data.batch.image_batches import ImageStream, Normalisation, Store, ordered_images
-from headwise.data.batch.stream import Position
+from headwise.data.batch.stream import Position, batches_from
 from headwise.data.read.images import ImageSet
 from headwise.errors import ConfigError, DataError
 from headwise.files.tensors import load_tensors
@@ -191,9 +191,9 @@ def a_stream(
 @pytest.mark.parametrize("group", [1, 4, 100])
 def test_batches_go_on_from_any_position(group: int) -> None:
     """Batch by batch, in groups of four that do not divide the six of an epoch, and all of an epoch together."""
-    straight = list(itertools.islice(a_stream(group=group).batches(), 15))
+    straight = list(itertools.islice(batches_from(a_stream(group=group)), 15))
     for taken, (_, position) in enumerate(straight[:-1], 1):
-        batch, following = next(iter(a_stream(group=group).batches(position)))
+        batch, following = next(iter(batches_from(a_stream(group=group), position)))
         wanted, after = straight[taken]
         assert torch.equal(batch.to(CPU).images, wanted.to(CPU).images)
         assert torch.equal(batch.to(CPU).targets, wanted.to(CPU).targets)
@@ -201,7 +201,7 @@ def test_batches_go_on_from_any_position(group: int) -> None:
 
 
 def test_an_epoch_has_whole_batches_and_no_image_twice() -> None:
-    batches = list(itertools.islice(a_stream().batches(), 12))
+    batches = list(itertools.islice(batches_from(a_stream()), 12))
     assert {batch.count for batch, _ in batches} == {16}
     assert batches[5][1] == Position(1, 0)
     first, second = (np.concatenate([batch.members for batch, _ in part]) for part in (batches[:6], batches[6:]))
@@ -210,20 +210,20 @@ def test_an_epoch_has_whole_batches_and_no_image_twice() -> None:
 
 
 def test_few_images_make_one_batch() -> None:
-    batch, position = next(iter(a_stream(count=10).batches()))
+    batch, position = next(iter(batches_from(a_stream(count=10))))
     assert sorted(batch.members) == list(range(10))
     assert position == Position(1, 0)
 
 
 def test_the_seed_decides_order_and_changes() -> None:
-    first, same, other = (next(iter(a_stream(seed=seed).batches()))[0] for seed in (1, 1, 2))
+    first, same, other = (next(iter(batches_from(a_stream(seed=seed))))[0] for seed in (1, 1, 2))
     assert torch.equal(first.to(CPU).images, same.to(CPU).images)
     assert (first.members != other.members).any()
 
 
 def test_targets_belong_to_their_images() -> None:
     stream = a_stream(config=ImageConfig(crop=0, flip=False))
-    planned, _ = next(iter(stream.batches()))
+    planned, _ = next(iter(batches_from(stream)))
     batch, members = planned.to(CPU), planned.members
     assert batch.targets.argmax(1).tolist() == stream.store.set.labels[members].tolist()
     pixels = torch.from_numpy(stream.store.set.images[members] / 255).float()

@@ -1,4 +1,4 @@
-"""Batches of images: kept on the device that trains if there is room, drawn upon there, in a seeded order."""
+"""Batches of images: stored on the device that trains if they fit there, and augmented there."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from torch import Tensor
 
 from headwise.config import ImageConfig
 from headwise.data.batch.augment import Augmented, augment, normalise
-from headwise.data.batch.plan import Planned, epoch_order, whole
-from headwise.data.batch.stream import Position
+from headwise.data.batch.plan import Mixture
+from headwise.data.batch.stream import Planned
 from headwise.data.read.images import ImageSet
 
 TOGETHER = 1 << 24
-"""Values that a GPU changes at once: what is done to small images takes it less time than being told to do it."""
+"""Values that a GPU augments at once: for fewer, launching the kernels takes longer than running them."""
 
 
 @dataclass(frozen=True)
 class Normalisation:
-    """How pixels become what the model takes."""
+    """How pixels become the model's input."""
 
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
@@ -33,7 +33,7 @@ class Normalisation:
 
 
 class Store:
-    """The images and labels of a set, as near to the device as its memory allows."""
+    """The images and labels of a set: in the device's memory if they fit, else in main memory."""
 
     def __init__(self, images: ImageSet, normalisation: Normalisation, device: torch.device) -> None:
         self.set = images
@@ -47,78 +47,112 @@ class Store:
 
     @property
     def near(self) -> bool:
-        """Whether the images lie in the memory of the device."""
+        """Whether the images are in the device's memory."""
         return self._images.device.type == self.device.type
 
     def fetch(self, members: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """What there is to do in the background: the images, if they come from afar, and their numbers."""
+        """The images, or their numbers where they are in the device's memory; and their numbers."""
         numbers = torch.from_numpy(members)
         return (numbers if self.near else self._images[numbers]), numbers
 
     def take(self, fetched: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Images uint8 [B, C, H, W] and labels [B] on the device."""
+        """Fetched images uint8 [B, C, H, W] and their labels [B] on the device."""
         first, numbers = (each.to(self.device, non_blocking=True) for each in fetched)
         return (self._images[first] if self.near else first), self._labels[numbers]
 
     def normalised(self, images: Tensor) -> Tensor:
-        """Pixels from 0 to 255 as the model takes them."""
+        """Pixels from 0 to 255 as the model's input."""
         return normalise(images, self._mean, self._deviation, self.normalisation.channels, self.normalisation.size)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ImageBatch:
     """Images ready for the model."""
 
     images: Tensor
     """[B, C, size, size]"""
     targets: Tensor
-    """[B, classes]: how much of each class is in an image."""
-    count: int
-
-
-class Group:
-    """Some batches, made when the first of them is asked for."""
-
-    def __init__(self, make: Callable[[], Augmented]) -> None:
-        self._make = make
-
-    @cached_property
-    def made(self) -> Augmented:
-        return self._make()
-
-
-@dataclass(frozen=True)
-class PlannedBatch:
-    """A batch of a group: which images it has is known, what becomes of them is not yet."""
-
-    group: Group
-    rows: slice
+    """[B, classes]: the share of each class in an image."""
     members: NDArray[np.int64]
+    """The number of each image in its set."""
+
+    def __len__(self) -> int:
+        return len(self.members)
 
     @property
     def count(self) -> int:
         return len(self.members)
 
-    @property
-    def planned(self) -> Planned["PlannedBatch"]:
-        def part(rows: slice) -> PlannedBatch:
-            places = range(self.rows.start, self.rows.start + self.count)[rows]
-            return PlannedBatch(self.group, slice(places.start, places.stop, places.step), self.members[rows])
+    def part(self, rows: slice) -> "ImageBatch":
+        return ImageBatch(self.images[rows], self.targets[rows], self.members[rows])
 
-        return Planned(self.count, part)
+    def to(self, device: torch.device) -> "ImageBatch":
+        return ImageBatch(self.images.to(device), self.targets.to(device), self.members)
+
+
+class ImageGroup:
+    """Some batches that are augmented together, when the first of them is used.
+
+    Batches are made in a background thread. There a group only reads its images from main memory: a GPU must not be
+    given work while the main thread may be capturing a CUDA graph. On a CPU the images are augmented there too.
+    """
+
+    def __init__(
+        self, store: Store, members: NDArray[np.int64], augmented: Callable[[Tensor, Tensor], Augmented]
+    ) -> None:
+        self._store = store
+        self._members = members
+        self._augmented = augmented
+
+    def read(self) -> None:
+        """Do what a background thread can do."""
+        _ = self._fetched
+        if self._store.device.type == "cpu":
+            _ = self.augmented
+
+    @cached_property
+    def _fetched(self) -> tuple[Tensor, Tensor]:
+        return self._store.fetch(self._members)
+
+    @cached_property
+    def augmented(self) -> Augmented:
+        return self._augmented(*self._store.take(self._fetched))
+
+
+@dataclass(frozen=True, eq=False)
+class PendingImages:
+    """A batch of a group, before its images are on the device."""
+
+    group: ImageGroup
+    rows: range
+    """Its rows in the group."""
+    members: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @property
+    def count(self) -> int:
+        return len(self.members)
+
+    def part(self, rows: slice) -> "PendingImages":
+        return PendingImages(self.group, self.rows[rows], self.members[rows])
 
     def to(self, device: torch.device) -> ImageBatch:
-        """On the device of the images, which is the one that trains."""
-        made = self.group.made
-        return ImageBatch(made.images[self.rows].clone(), made.targets[self.rows].clone(), self.count)
+        """The images on the device of their store, which is the one that trains."""
+        images, targets = self.group.augmented
+        rows = slice(self.rows.start, self.rows.stop, self.rows.step)
+        return ImageBatch(images[rows].clone(), targets[rows].clone(), self.members)
 
 
 class ImageStream:
-    """Endless shuffled batches of equally many images.
+    """Shuffled batches of equally many images.
 
-    What is left over at the end of an epoch is not used in it - the next one leaves out others - since a compiled
-    model wants one shape. The changes to a batch depend on the seed, the epoch and its place in it alone.
+    Images that are left over at the end of an epoch are not used in it, since a compiled model needs one shape; the
+    next epoch leaves out others. How a batch is augmented depends on the seed, the epoch and its number there alone.
     """
+
+    uniform = True
 
     def __init__(
         self,
@@ -131,76 +165,66 @@ class ImageStream:
         seed: int,
         group: int = 1,
     ) -> None:
-        """`group`: how many batches are made together."""
+        """`group`: how many batches are augmented together."""
         self.store = store
         self.seed = seed
         self._members = np.concatenate(members)
-        self._sizes = [len(each) for each in members]
-        self._weights = weights
+        self._mixture = Mixture([len(each) for each in members], weights, seed)
         self._batch = batch
         self._classes = classes
         self._config = config
         self._group_size = group
 
-    @property
-    def uniform(self) -> bool:
-        """All batches have the same shapes."""
-        return True
+    def epoch(self, epoch: int) -> Iterator[Planned[PendingImages]]:
+        order = self._members[self._mixture.order(epoch)]
+        count = max(1, len(order) // self._batch)
+        for start in range(0, count, self._group_size):
+            end = min(start + self._group_size, count)
+            members = order[start * self._batch : end * self._batch]
+            group = self._group(members, self._draw(epoch, start))
+            for first in range(0, (end - start) * self._batch, self._batch):
+                yield self._plan(group, members, first)
 
-    def batches(self, position: Position | None = None) -> Iterator[tuple[PlannedBatch, Position]]:
-        """Each batch from `position` on, with the position after it; past an epoch's end comes the next."""
-        return whole(self.planned(position))
+    def longest(self, batch_tokens: int) -> PendingImages:
+        """A batch of this many images: all are equally large."""
+        members = np.resize(self._members, max(1, batch_tokens))
+        return PendingImages(self._group(members, 0), range(len(members)), members)
 
-    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[PlannedBatch], Position]]:
-        """The same, of which a part can be had."""
-        at = position or Position()
-        size, group = self._batch, self._group_size
-        while True:
-            order = self._members[epoch_order(self._sizes, self._weights, self.seed, at.epoch)]
-            count = max(1, len(order) // size)
-            for start in range(at.batch - at.batch % group, count, group):
-                members = order[start * size : min(start + group, count) * size]
-                made = self._group(members, self._draw(at.epoch, start))
-                for number in range(max(start, at.batch), min(start + group, count)):
-                    rows = slice((number - start) * size, (number + 1 - start) * size)
-                    last = number + 1 == count
-                    following = Position(at.epoch + 1, 0) if last else Position(at.epoch, number + 1)
-                    yield PlannedBatch(made, rows, members[rows]).planned, following
-            at = Position(at.epoch + 1, 0)
-
-    def lines(self, batch: PlannedBatch) -> list[str]:
-        """Where the images of a batch come from."""
+    def lines(self, batch: PendingImages | ImageBatch) -> list[str]:
         return [self.store.set.where(int(index)) for index in batch.members]
 
-    def _group(self, members: NDArray[np.int64], seed: int) -> Group:
-        """Batches are planned in the background; a GPU is asked for nothing there, where its own recording may be
-        under way, but on a CPU they are made there."""
-        fetched = self.store.fetch(members)
+    def _plan(self, group: ImageGroup, members: NDArray[np.int64], first: int) -> Planned[PendingImages]:
+        own = members[first : first + self._batch]
+        whole = PendingImages(group, range(first, first + len(own)), own)
 
-        def make() -> Augmented:
+        def make(rows: slice) -> PendingImages:
+            group.read()
+            return whole.part(rows)
+
+        return Planned(len(own), make)
+
+    def _group(self, members: NDArray[np.int64], seed: int) -> ImageGroup:
+        def augmented(images: Tensor, labels: Tensor) -> Augmented:
             generator = torch.Generator(self.store.device).manual_seed(seed)
-            images, targets = augment(*self.store.take(fetched), self._classes, self._config, generator)
-            return Augmented(self.store.normalised(images), targets)
+            changed, targets = augment(images, labels, self._classes, self._config, generator)
+            return Augmented(self.store.normalised(changed), targets)
 
-        group = Group(make)
-        if self.store.device.type == "cpu":
-            _ = group.made
-        return group
+        return ImageGroup(self.store, members, augmented)
 
     def _draw(self, epoch: int, number: int) -> int:
-        """A seed for the changes to a group of batches."""
+        """The seed of a group's augmentation."""
         return int(np.random.SeedSequence([self.seed, epoch, number]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def together(store: Store, batch: int) -> int:
-    """How many batches of this size are best made at once: on a CPU, whose cache is small, one."""
+    """How many batches of this size to augment at once: on a CPU, whose cache is small, one."""
     return max(1, TOGETHER // (batch * store.set.images[0].size)) if store.device.type == "cuda" else 1
 
 
 def ordered_images(store: Store, members: NDArray[np.int64], batch: int) -> Iterator[tuple[Tensor, Tensor, int]]:
-    """Each image once, as it is: images for the model, labels, and how many of the rows count.
+    """Each image once, not augmented: images for the model, labels, and how many of the rows count.
 
-    The last batch is filled up with images from the start, so that all have one shape.
+    The last batch is filled up with the first images, so that all batches have one shape.
     """
     batch = min(batch, len(members))
     padded = np.resize(members, -(-len(members) // batch) * batch)

@@ -1,4 +1,4 @@
-"""Labelled examples as ids, and batches of them in an order that a seed determines and a position resumes."""
+"""Labelled examples as token ids, and batches of them."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headwise.data.batch.plan import POOL, Indices, Planned, Widths, cut, epoch_batches, epoch_order, whole
-from headwise.data.batch.stream import Position
+from headwise.data.batch.plan import POOL, Indices, Mixture, Widths, cut, epoch_batches
+from headwise.data.batch.stream import Planned
 from headwise.data.read.labelled import Example
-from headwise.errors import ConfigError, DataError
+from headwise.errors import ConfigError
 
 
 class Framing(Protocol):
@@ -26,6 +26,8 @@ class Framing(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LabelledBatch:
+    """Texts, or pairs of texts, with their labels."""
+
     tokens: torch.Tensor
     """[B, T] int64, padded."""
     segments: torch.Tensor
@@ -33,11 +35,17 @@ class LabelledBatch:
     labels: torch.Tensor
     """[B]: int64 classes, or float32 values of a regression."""
     examples: list[int]
+    """The number of each row in its set."""
+
+    def __len__(self) -> int:
+        return len(self.examples)
 
     @property
     def count(self) -> int:
-        """What a loss is divided by."""
         return len(self.examples)
+
+    def part(self, rows: slice) -> "LabelledBatch":
+        return LabelledBatch(self.tokens[rows], self.segments[rows], self.labels[rows], self.examples[rows])
 
     def to(self, device: torch.device) -> "LabelledBatch":
         return replace(
@@ -56,10 +64,10 @@ class LabelledSet:
     segments: list[NDArray[np.int8]]
     labels: NDArray[Any]
     where: list[str]
-    """File and line of each."""
+    """The file and line of each example."""
     pad: int
     truncated: int
-    """How many were too long and lost their ends."""
+    """How many examples were too long and were cut."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -70,7 +78,7 @@ class LabelledSet:
 
     @property
     def digest(self) -> str:
-        """Tells other data, or other ids of the same data, from these."""
+        """A digest of ids and labels: other data, or another tokenizer, give another."""
         content = hashlib.sha256(self.labels.tobytes())
         for ids, segments in zip(self.ids, self.segments, strict=True):
             content.update(ids.tobytes() + segments.tobytes() + b"\n")
@@ -88,7 +96,7 @@ class LabelledSet:
         return LabelledBatch(torch.from_numpy(tokens), torch.from_numpy(segments), labels, chosen)
 
     def in_order(self, batch_tokens: int, limit: int = 0) -> Iterator[LabelledBatch]:
-        """Every example (or the first `limit`) exactly once, sorted by length: validation is free to."""
+        """Every example (or the first `limit`) exactly once, sorted by length, which no validation depends on."""
         widths = self.widths[: limit or None]
         order = np.argsort(widths, kind="stable")
         for members in cut(order, widths[order], batch_tokens):
@@ -102,7 +110,7 @@ def encode_labelled(
     max_tokens: int,
     regression: bool,
 ) -> LabelledSet:
-    """Ids as the tokenizer's models expect them, of at most `max_tokens`; `number` turns labels into numbers."""
+    """Examples as ids in the tokenizer's frame, cut to `max_tokens`; `number` turns labels into numbers."""
     pairs = bool(examples) and examples[0].second is not None
     room = max_tokens - len(tokenizer.frame([], [] if pairs else None)[0])
     if room < 2:
@@ -111,9 +119,9 @@ def encode_labelled(
     second = tokenizer.encode_batch([example.second or "" for example in examples]) if pairs else [[]] * len(first)
     ids, segments, truncated = [], [], 0
     for left, right in zip(first, second, strict=True):
-        kept = shortened(len(left), len(right), room)
-        truncated += kept != (len(left), len(right))
-        framed = tokenizer.frame(left[: kept[0]], right[: kept[1]] if pairs else None)
+        lengths = shortened(len(left), len(right), room)
+        truncated += lengths != (len(left), len(right))
+        framed = tokenizer.frame(left[: lengths[0]], right[: lengths[1]] if pairs else None)
         ids.append(np.array(framed[0], np.int32))
         segments.append(np.array(framed[1], np.int8))
     labels = np.array([number(example) for example in examples], np.float32 if regression else np.int64)
@@ -129,11 +137,13 @@ def shortened(first: int, second: int, room: int) -> tuple[int, int]:
 
 
 class LabelledStream:
-    """Endless shuffled batches of several sets, each as often as its weight says.
+    """Shuffled batches of several sets, each set as often as its weight says.
 
-    With `examples` above 0 a batch has so many, of any lengths; otherwise as many of like lengths as fit into
-    `batch_tokens`, padding included.
+    With `examples` above 0 a batch has that many, of any lengths; otherwise as many of nearly equal lengths as fit
+    into `batch_tokens`, padding included.
     """
+
+    uniform = False
 
     def __init__(
         self,
@@ -145,58 +155,39 @@ class LabelledStream:
         examples: int = 0,
         pool: int = POOL,
     ) -> None:
-        self.sets = list(sets)
-        self.weights = list(weights)
         self.seed = seed
         self.batch_tokens = batch_tokens
         self.examples = examples
         self.pool = pool
-        self._all = joined(self.sets)
+        self._all = joined(sets)
         self._widths = self._all.widths
-        if any(weight < 0 for weight in weights):
-            raise DataError(f"the weight of a corpus must not be negative: {self.weights}")
-        if not any(len(each) * weight for each, weight in zip(sets, weights, strict=True)):
-            raise DataError("there are no training examples: all corpora are empty or have a weight of 0")
+        self._mixture = Mixture([len(each) for each in sets], weights, seed)
 
-    def batches(self, position: Position | None = None) -> Iterator[tuple[LabelledBatch, Position]]:
-        """Each batch from `position` on, with the position after it; past an epoch's end comes the next."""
-        return whole(self.planned(position))
+    def epoch(self, epoch: int) -> Iterator[Planned[LabelledBatch]]:
+        for members in self._members(epoch):
+            yield self._plan(members)
 
-    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[LabelledBatch], Position]]:
-        """The same, not made yet."""
-        at = position or Position()
-        while True:
-            planned = self._plan(at.epoch)
-            for number in range(at.batch, len(planned)):
-                last = number + 1 == len(planned)
-                following = Position(at.epoch + 1, 0) if last else Position(at.epoch, number + 1)
-                yield self._planned(planned[number]), following
-            at = Position(at.epoch + 1, 0)
-
-    def _planned(self, members: Indices) -> Planned[LabelledBatch]:
+    def _plan(self, members: Indices) -> Planned[LabelledBatch]:
         return Planned(len(members), lambda rows: self._all.batch(members[rows]))
 
     def longest(self, batch_tokens: int) -> LabelledBatch:
-        """The largest batch that a budget can make: the longest example, again and again."""
+        """The batch of this budget that takes the most memory: the longest example, repeated."""
         member = int(self._widths.argmax())
         rows = self.examples or max(1, batch_tokens // int(self._widths[member]))
         return self._all.batch(np.full(rows, member))
 
     def lines(self, batch: LabelledBatch) -> list[str]:
-        """Where the examples of a batch come from: file and line."""
         return [self._all.where[i] for i in batch.examples]
 
-    def epoch_length(self, epoch: int) -> int:
-        """How many batches an epoch has."""
-        return len(self._plan(epoch))
-
-    def _plan(self, epoch: int) -> list[Indices]:
-        order = epoch_order([len(each) for each in self.sets], self.weights, self.seed, epoch)
+    def _members(self, epoch: int) -> Iterator[Indices]:
+        """The examples of each batch of an epoch."""
+        order = self._mixture.order(epoch)
         if self.examples:
-            return [order[start : start + self.examples] for start in range(0, len(order), self.examples)]
+            yield from (order[start : start + self.examples] for start in range(0, len(order), self.examples))
+            return
         widths = self._widths
-        pools = epoch_batches(order, widths, widths, self.batch_tokens, self.seed, epoch, self.pool)
-        return [batch for pool in pools for batch in pool]
+        for pool in epoch_batches(order, widths, widths, self.batch_tokens, self.seed, epoch, self.pool):
+            yield from pool
 
 
 def joined(sets: Sequence[LabelledSet]) -> LabelledSet:

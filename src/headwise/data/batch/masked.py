@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headwise.config import LanguageConfig
-from headwise.data.batch.plan import Planned, whole
-from headwise.data.batch.stream import Position
+from headwise.data.batch.stream import Planned, Position
 from headwise.data.batch.text_rows import RowOrder, cut_rows, to_device
 from headwise.data.prepare.plain_text import Text
 from headwise.errors import ConfigError
@@ -26,6 +25,8 @@ _FIRST, _SECOND = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class MaskedBatch:
+    """Rows of text with tokens hidden."""
+
     tokens: Tensor
     """[B, T] int64: framed rows, with tokens hidden."""
     segments: Tensor
@@ -37,14 +38,16 @@ class MaskedBatch:
     follows: Tensor | None
     """[B] int64, with the next-sentence task: 0 where the second half follows the first, 1 where it does not."""
     starts: Rows
-    """Of each row, the index of its first token in the text."""
+    """The index of each row's first token in the text."""
+
+    def __len__(self) -> int:
+        return len(self.starts)
 
     @property
     def count(self) -> int:
         return len(self.targets)
 
     def part(self, rows: slice) -> "MaskedBatch":
-        """Some of its rows."""
         width = self.tokens.size(1)
         number = self.tokens.new_full((len(self.tokens),), -1)
         number[rows] = torch.arange(len(self.tokens[rows]), device=number.device)
@@ -132,7 +135,7 @@ class Masks:
 
 
 class MaskedStream:
-    """Endless batches of framed rows of `language.block` tokens, some of them hidden."""
+    """Batches of framed rows of `language.block` tokens, some of them hidden."""
 
     def __init__(
         self, text: Text, tokenizer: Tokenizer, language: LanguageConfig, batch_tokens: int, seed: int
@@ -151,16 +154,12 @@ class MaskedStream:
         """Whether all batches have the same shapes, but for the last of an epoch."""
         self.order = RowOrder(len(text), width, 0, seed)
 
-    def batches(self, position: Position | None = None) -> Iterator[tuple[MaskedBatch, Position]]:
-        return whole(self.planned(position))
-
-    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[MaskedBatch], Position]]:
-        """The same, not made yet."""
-        for starts, own, following in self.order.batches(self.size, position or Position()):
-            yield self._plan(starts, own), following
+    def epoch(self, epoch: int) -> Iterator[Planned[MaskedBatch]]:
+        for number, starts in enumerate(self.order.batches(self.size, epoch)):
+            yield self._plan(starts, Position(epoch, number))
 
     def _plan(self, starts: Rows, at: Position) -> Planned[MaskedBatch]:
-        """The masks of all rows are drawn together: parts are cut out of the whole."""
+        """The masks of all rows are drawn together: parts are cut out of the whole batch."""
         return Planned(len(starts), lambda rows: self.batch(starts, at).part(rows))
 
     def batch(self, starts: Rows, at: Position) -> MaskedBatch:
@@ -185,7 +184,7 @@ class MaskedStream:
         )
 
     def longest(self, batch_tokens: int) -> MaskedBatch:
-        """The largest batch that a budget can make; here all are."""
+        """A batch of this budget: all are equally large."""
         rows = max(1, batch_tokens // len(self.frame.segments))
         return self.batch(np.zeros(rows, np.int64), Position())
 

@@ -1,52 +1,56 @@
-"""Batches without padding: pairs one behind the other in two rows, always of the same shapes.
+"""Packed batches of sentence pairs: sentences end to end in one long row per side, always of the same shapes.
 
-Nothing is sorted by length, so a batch is a random sample; what a row has left at its end is filled up.
+Nothing is sorted by length, so a batch is a random sample. Only the end of a row is padding.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headwise.data.batch.padded import Batch
-from headwise.data.batch.plan import Planned
-from headwise.data.batch.stream import BatchStream
+from headwise.data.batch.padded_pairs import PaddedBatch, PairRows, Sampler, SpecialTokens
+from headwise.data.batch.plan import POOL, Indices, Mixture
+from headwise.data.batch.stream import Planned
+from headwise.data.prepare.result import TrainCorpus
 from headwise.nn.packing import Packed, positions_in
 
 SPARE_SENTENCES = 1.15
-"""A batch has room for so many times the sentences that fill its rows on the mean: each, there or not, is asked for."""
+"""Slots for sentences in a batch, as a multiple of the mean number that fills a row. The attention kernel launches
+programs for every slot, used or not."""
 
 SAMPLING_ROOM = 0.85
-"""Share of a row that is planned for where a sampler may make sequences longer. What does not fit then is left out."""
+"""Share of a row that is planned where a sampler may make sequences longer. What then does not fit is left out."""
 
 ALIGNED = 128
-"""Rows are a multiple of this long: the tiles of matrix products."""
+"""The length of a row is a multiple of this: the tile size of matrix products."""
 
 PART_ALIGNED = 1024
-"""The same of parts of batches, whose lengths differ: a few shapes, and little to compile anew."""
+"""The length of a row in a part of a batch is a multiple of this: few shapes, and little to compile anew."""
 
 
 @dataclass(frozen=True, eq=False)
 class PackedBatch:
+    """Sentence pairs end to end: all sources in one row, all targets in another."""
+
     source: torch.Tensor
-    """[1, N] int64: sentences in their frames, one behind the other; then padding."""
+    """[1, N] int64: sentences with tags and EOS, end to end; then padding."""
     source_starts: torch.Tensor
-    """int32 [slots + 1]: where each begins, then the end, repeated for slots without a sentence."""
+    """int32 [slots + 1]: where each sentence begins, then the end, repeated for unused slots."""
     source_places: torch.Tensor
-    """[N]: of each token, in its sentence."""
+    """[N]: the position of each token in its sentence."""
     shown: torch.Tensor
-    """[1, T] int64: what the decoder sees, the start of a target and all but its end ..."""
+    """[1, T] int64: the decoder's input, the start token of a target and all but its EOS ..."""
     wanted: torch.Tensor
-    """[T] int64: ... and what it is to say; padding where there is nothing to say."""
+    """[T] int64: ... and the tokens that it is to predict; padding where there is none."""
     target_starts: torch.Tensor
     target_places: torch.Tensor
     longest: int
+    """No sentence is longer."""
     examples: list[tuple[int, int]]
-    """Of each sentence, its corpus and its index there."""
+    """The corpus of each sentence and its index there."""
     source_tokens: int
     target_tokens: int
 
@@ -66,7 +70,7 @@ class PackedBatch:
         return Packed(self.target_starts, self.target_places, self.longest)
 
     def part(self, sentences: slice) -> "PackedBatch":
-        """Some of its sentences, one behind the other as they are, in rows as long as they need."""
+        """Some of its sentences, in rows as long as they need."""
         first, last, _ = sentences.indices(len(self))
         begins, ends = (self.source_starts[[first, last]].tolist(), self.target_starts[[first, last]].tolist())
         source, target = slice(*begins), slice(*ends)
@@ -85,7 +89,7 @@ class PackedBatch:
         )
 
     def to(self, device: torch.device) -> "PackedBatch":
-        """On a GPU without waiting for what it is doing now, from memory that it can read by itself."""
+        """The batch on a device; a GPU copies it from pinned memory without being waited for."""
         tensors = {each.name: getattr(self, each.name) for each in fields(self)}
         moved = {
             name: (value.pin_memory() if device.type == "cuda" else value).to(device, non_blocking=True)
@@ -95,28 +99,47 @@ class PackedBatch:
         return replace(self, **moved)  # type: ignore[arg-type]
 
 
-class PackedStream(BatchStream):
-    """Endless shuffled batches of `batch_tokens` tokens a side, of which none is padding but at the end of a row."""
+class PackedPairStream:
+    """Shuffled batches of `batch_tokens` tokens per side, without padding but for the end of a row."""
 
     uniform = True
 
-    limit = sys.maxsize
-    """Tokens of the longest sequence that the model can take; to be set before the first batch is made."""
-
-    @cached_property
-    def longest_sentence(self) -> int:
+    def __init__(
+        self,
+        corpora: Sequence[TrainCorpus],
+        tokens: SpecialTokens,
+        batch_tokens: int,
+        seed: int,
+        sampler: Sampler | None = None,
+        pool: int = POOL,
+        *,
+        position_limit: int = sys.maxsize,
+    ) -> None:
+        """`position_limit`: tokens of the longest sequence that the model accepts."""
+        self.batch_tokens = batch_tokens
+        self.pool = pool
+        self._rows = rows = PairRows.of(corpora, tokens, seed, sampler)
+        self._mixture = Mixture([len(each.corpus) for each in corpora], [each.weight for each in corpora], seed)
+        longest = max(int(rows.source_widths.max()), int(rows.target_widths.max()))
+        self.longest_sentence = longest if sampler is None else min(2 * longest, position_limit)
         """No sequence has more tokens; those that a sampler makes longer are left out."""
-        longest = max(int(self._rows.source_widths.max()), int(self._rows.target_widths.max()))
-        return longest if self._rows.sampler is None else min(2 * longest, self.limit)
+        self._mean_width = float(np.maximum(rows.source_widths, rows.target_widths).mean())
+
+    def epoch(self, epoch: int) -> Iterator[Planned[PackedBatch]]:
+        for members in self._members(self._mixture.order(epoch)):
+            yield self._plan(members, epoch)
+
+    def longest(self, batch_tokens: int) -> PackedBatch:
+        """A batch of this budget: all are equally large."""
+        row = self._row(batch_tokens)
+        return self._pack(self._rows.longest(batch_tokens), row, self._slots(row))
+
+    def lines(self, batch: PackedBatch) -> list[str]:
+        return self._rows.lines(batch.examples)
 
     @property
     def row(self) -> int:
         return self._row(self.batch_tokens)
-
-    def longest(self, batch_tokens: int) -> PackedBatch:  # type: ignore[override]
-        """A batch of this budget: all are equally large."""
-        row = self._row(batch_tokens)
-        return self._pack(super().longest(batch_tokens), row, self._slots(row))
 
     def _row(self, budget: int) -> int:
         """Tokens of a row: enough for any one sentence."""
@@ -126,15 +149,11 @@ class PackedStream(BatchStream):
         """How many sentences a row has room for."""
         return -(-int(row / self._mean_width * SPARE_SENTENCES) // 64) * 64 + 64
 
-    @cached_property
-    def _mean_width(self) -> float:
-        return float(np.maximum(self._rows.source_widths, self._rows.target_widths).mean())
-
-    def _pack(self, batch: Batch, row: int, slots: int) -> PackedBatch:
+    def _pack(self, batch: PaddedBatch, row: int, slots: int) -> PackedBatch:
         return pack(batch, self._rows.pad, row, slots, self.longest_sentence)
 
-    def _pools(self, order: NDArray[np.int64], epoch: int) -> Iterator[list[NDArray[np.int64]]]:
-        """Examples as they come, as many as fit."""
+    def _members(self, order: Indices) -> Iterator[Indices]:
+        """The examples of each batch: in the order they come, as many as fit."""
         room = self.row if self._rows.sampler is None else int(self.row * SAMPLING_ROOM)
         slots = self._slots(self.row)
         # A pool is planned at once, and never cuts a batch: what is left over begins the next.
@@ -144,7 +163,7 @@ class PackedStream(BatchStream):
             source = np.concatenate(([0], np.cumsum(self._rows.source_widths[members], dtype=np.int64)))
             target = np.concatenate(([0], np.cumsum(self._rows.target_widths[members] - 1, dtype=np.int64)))
             last = start + self.pool >= len(order)
-            batches, first = [], 0
+            first = 0
             while first < len(members):
                 end = min(
                     int(np.searchsorted(source, source[first] + room, side="right")) - 1,
@@ -154,12 +173,11 @@ class PackedStream(BatchStream):
                 end = max(end, first + 1)
                 if end >= len(members) and not last:
                     break
-                batches.append(members[first:end])
+                yield members[first:end]
                 first = end
             left = members[first:]
-            yield batches
 
-    def _plan(self, members: NDArray[np.int64], epoch: int) -> Planned[Batch]:
+    def _plan(self, members: Indices, epoch: int) -> Planned[PackedBatch]:
         def make(rows: slice) -> PackedBatch:
             batch = self._rows.batch(members[rows], epoch)
             row = self.row
@@ -168,28 +186,28 @@ class PackedStream(BatchStream):
                 row = min(row, -(-needed // PART_ALIGNED) * PART_ALIGNED)
             return self._pack(batch, row, self._slots(self.row))
 
-        return Planned(len(members), make)  # type: ignore[arg-type]
+        return Planned(len(members), make)
 
 
-def pack(batch: Batch, pad: int, row: int, slots: int, longest: int) -> PackedBatch:
-    """The sentences of a padded batch, one behind the other in rows of `row` tokens, `slots` of them at most; those
-    that do not fit are left out."""
+def pack(batch: PaddedBatch, pad: int, row: int, slots: int, longest: int) -> PackedBatch:
+    """The sentences of a padded batch end to end in rows of `row` tokens, `slots` sentences at most; those that do not
+    fit are left out."""
     source, target = batch.source.numpy(), batch.target.numpy()
     shown, wanted = target[:, :-1], target[:, 1:]
-    said = wanted != pad  # a start may be the same token as padding
+    predicted = wanted != pad  # the decoder's start may be the padding token
     given = source != pad
-    lengths = np.stack((given.sum(1), said.sum(1)))
+    lengths = np.stack((given.sum(1), predicted.sum(1)))
     kept = np.flatnonzero(lengths.max(0) <= longest)
     kept = kept[(lengths[:, kept].cumsum(1) <= row).all(0)][:slots]
     source_lengths, target_lengths = lengths[:, kept]
     source_starts, target_starts = _starts(source_lengths, slots), _starts(target_lengths, slots)
-    said, given = said[kept], given[kept]
+    predicted, given = predicted[kept], given[kept]
     return PackedBatch(
         _filled(source[kept][given], row, pad)[None],
         source_starts,
         positions_in(source_starts, row),
-        _filled(shown[kept][said], row, pad)[None],
-        _filled(wanted[kept][said], row, pad),
+        _filled(shown[kept][predicted], row, pad)[None],
+        _filled(wanted[kept][predicted], row, pad),
         target_starts,
         positions_in(target_starts, row),
         longest,

@@ -1,44 +1,48 @@
 """Which examples make which batch: a pure function of lengths, a budget and a seed.
 
-Widths are what the tensors will have, special tokens included. A batch costs rows * width of its wider side.
+Widths are those of the tensors, special tokens included. A batch costs rows * width of its wider side.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headwise.errors import DataError
+
 POOL = 50_000
-"""Examples that are sorted by length together: many batches of equal lengths, yet still a random mixture."""
+"""Examples that are sorted by length together: enough for batches of nearly equal lengths, yet a random sample."""
 
 Indices = NDArray[np.int64]
 Widths = NDArray[np.int32]
-B = TypeVar("B")
-P = TypeVar("P")
 
 
 @dataclass(frozen=True)
-class Planned(Generic[B]):
-    """A batch that is known and not made yet: where several processes share the work, each makes its part alone."""
+class Mixture:
+    """Several corpora in a seeded order, each of them as often per epoch as its weight says."""
 
-    rows: int
-    make: Callable[[slice], B]
-    """The batch of some of its rows, at least one. All together they are the whole batch, each row as it is there."""
+    sizes: Sequence[int]
+    """Examples of each corpus."""
+    weights: Sequence[float]
+    seed: int
 
+    def __post_init__(self) -> None:
+        if any(weight < 0 for weight in self.weights):
+            raise DataError(f"the weight of a corpus must not be negative: {list(self.weights)}")
+        if not any(size * weight for size, weight in zip(self.sizes, self.weights, strict=True)):
+            raise DataError("there are no training examples: all corpora are empty or have a weight of 0")
 
-def whole(planned: Iterator[tuple[Planned[B], P]]) -> Iterator[tuple[B, P]]:
-    """Each batch with all its rows, and the position after it."""
-    for plan, following in planned:
-        yield plan.make(slice(None)), following
+    def order(self, epoch: int) -> Indices:
+        """The examples of an epoch, shuffled; they are numbered through all corpora."""
+        return epoch_order(self.sizes, self.weights, self.seed, epoch)
 
 
 def epoch_order(sizes: Sequence[int], weights: Sequence[float], seed: int, epoch: int) -> Indices:
     """The examples of an epoch, shuffled. Examples are numbered through all corpora.
 
-    A weight of 2.3 gives every example of its corpus twice and a fresh random 0.3 of them once more.
+    A weight of 2.3 takes every example of its corpus twice, and a random 0.3 of them, drawn anew each epoch, once more.
     """
     rng = np.random.default_rng([seed, epoch])
     parts: list[Indices] = []
@@ -70,9 +74,9 @@ def epoch_batches(
 def by_length(source: Widths, target: Widths) -> Indices:
     """An order in which neighbours have nearly the same two lengths.
 
-    First by the wider side, as it alone decides how many rows fit; then by which side it is and by how much,
-    upwards and downwards in turn so that the other side does not jump where the wider one grows. Of a dozen
-    orders this one had the fewest batches and the least padding.
+    First by the wider side, which alone decides how many rows fit; then by the difference of the two sides, upwards
+    and downwards in turn so that the other side does not jump where the wider one grows. Among a dozen orders this
+    one gave the fewest batches and the least padding.
     """
     wider = np.maximum(source, target)
     difference = target - source

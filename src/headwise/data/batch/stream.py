@@ -1,18 +1,59 @@
-"""Batches in an order that a seed determines and a position resumes."""
+"""What training asks of data: batches in an order that a seed determines and a position resumes.
 
-from collections.abc import Iterator, Sequence
+A stream plans the batches of one epoch; `plans_from` and `batches_from` walk through epochs without end. A plan costs
+little, so batches before a position are skipped without being made, and a process makes only its own rows.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
 
-from headwise.data.batch.padded import Batch, Rows, Sampler, SpecialTokens
-from headwise.data.batch.plan import POOL, Planned, by_length, cut, epoch_batches, epoch_order, whole
-from headwise.data.prepare.encoded_corpus import EncodedCorpus
-from headwise.data.prepare.result import TrainCorpus
-from headwise.errors import DataError
+B = TypeVar("B", bound="Batch")
+T = TypeVar("T")
 
-__all__ = ["Batch", "BatchStream", "Position", "Sampler", "SpecialTokens", "ordered_batches"]
+
+class Batch(Protocol):
+    """Rows to learn from: a dataclass whose tensors are the input of a pass."""
+
+    @property
+    def count(self) -> int:
+        """What the sums of its loss are divided by: tokens to predict, or examples."""
+
+    def __len__(self) -> int:
+        """Rows."""
+
+    def part(self, rows: slice) -> Self:
+        """Some of its rows."""
+
+    def to(self, device: torch.device) -> "Batch": ...
+
+
+@dataclass(frozen=True)
+class Planned(Generic[T]):
+    """A batch that is planned and not made yet: where several processes share the work, each makes its own rows."""
+
+    rows: int
+    make: Callable[[slice], T]
+    """Make the batch of some rows, at least one. A row is the same whichever others are made with it."""
+
+
+class Stream(Protocol[B]):
+    """Training batches, epoch by epoch."""
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all batches have the same few shapes, so that a CUDA graph can be replayed for each."""
+
+    def epoch(self, epoch: int) -> Iterator[Planned[B]]:
+        """The batches of an epoch, at least one; the same for the same number, whenever it is asked for."""
+
+    def lines(self, batch: B) -> list[str]:
+        """Where each row of a batch comes from, for messages: file and line."""
+
+    def longest(self, batch_tokens: int) -> B:
+        """The batch of this budget that takes the most memory."""
 
 
 @dataclass(frozen=True)
@@ -23,91 +64,20 @@ class Position:
     batch: int = 0
 
 
-class BatchStream:
-    """Endless shuffled batches of several corpora within a budget of tokens.
-
-    `batch_tokens` limits rows times the width of the wider side, padding included. A longer pair makes a
-    batch of its own; and with a `sampler`, which is asked when the batch is planned already, rows may grow
-    over the limit by what other segmentations are longer.
-    """
-
-    def __init__(
-        self,
-        corpora: Sequence[TrainCorpus],
-        tokens: SpecialTokens,
-        batch_tokens: int,
-        seed: int,
-        sampler: Sampler | None = None,
-        pool: int = POOL,
-    ) -> None:
-        self.corpora = list(corpora)
-        self.batch_tokens = batch_tokens
-        self.seed = seed
-        self.pool = pool
-        sides = [(each.corpus, each.source_language, each.target_language) for each in corpora]
-        self._rows = Rows(sides, tokens, seed, sampler)
-        self._sizes = [len(each.corpus) for each in corpora]
-        self._weights = [each.weight for each in corpora]
-        if any(weight < 0 for weight in self._weights):
-            raise DataError(f"the weight of a corpus must not be negative: {self._weights}")
-        if not any(size * weight for size, weight in zip(self._sizes, self._weights, strict=True)):
-            raise DataError("there are no training examples: all corpora are empty or have a weight of 0")
-
-    def batches(self, position: Position | None = None) -> Iterator[tuple[Batch, Position]]:
-        """Each batch from `position` on, with the position after it; past an epoch's end comes the next."""
-        return whole(self.planned(position))
-
-    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[Batch], Position]]:
-        """The same, not made yet."""
-        at = position or Position()
-        while True:
-            order = epoch_order(self._sizes, self._weights, self.seed, at.epoch)
-            left, first = len(order), 0
-            for pool in self._pools(order, at.epoch):
-                left -= sum(map(len, pool))
-                for number, members in enumerate(pool, first):
-                    if number >= at.batch:
-                        last = not left and number + 1 == first + len(pool)
-                        following = Position(at.epoch + 1, 0) if last else Position(at.epoch, number + 1)
-                        yield self._plan(members, at.epoch), following
-                first += len(pool)
-            at = Position(at.epoch + 1, 0)
-
-    def _plan(self, members: NDArray[np.int64], epoch: int) -> Planned[Batch]:
-        return Planned(len(members), lambda rows: self._rows.batch(members[rows], epoch))
-
-    def longest(self, batch_tokens: int) -> Batch:
-        """The largest batch that a budget can make: the longest pair, again and again."""
-        widths = np.maximum(self._rows.source_widths, self._rows.target_widths)
-        member = int(widths.argmax())
-        return self._rows.batch(np.full(max(1, batch_tokens // int(widths[member])), member), 0)
-
-    def lines(self, batch: Batch) -> list[str]:
-        """Where the pairs of a batch come from: file and line."""
-        return [self.corpora[corpus].corpus.where(index) for corpus, index in batch.examples]
-
-    def epoch_length(self, epoch: int) -> int:
-        """How many batches an epoch has."""
-        order = epoch_order(self._sizes, self._weights, self.seed, epoch)
-        return sum(len(pool) for pool in self._pools(order, epoch))
-
-    def _pools(self, order: NDArray[np.int64], epoch: int) -> Iterator[list[NDArray[np.int64]]]:
-        source, target = self._rows.source_widths, self._rows.target_widths
-        return epoch_batches(order, source, target, self.batch_tokens, self.seed, epoch, self.pool)
+def plans_from(stream: Stream[B], position: Position | None = None) -> Iterator[tuple[Planned[B], Position]]:
+    """Plan each batch from `position` on, without end; with each comes the position after it."""
+    epoch, first = (position.epoch, position.batch) if position else (0, 0)
+    while True:
+        plans = enumerate(stream.epoch(epoch))
+        following = next(plans, None)
+        while following is not None:
+            (number, plan), following = following, next(plans, None)
+            if number >= first:
+                yield plan, Position(epoch, number + 1) if following else Position(epoch + 1, 0)
+        epoch, first = epoch + 1, 0
 
 
-def ordered_batches(
-    corpus: EncodedCorpus,
-    tokens: SpecialTokens,
-    batch_tokens: int,
-    target_language: str = "",
-    limit: int = 0,
-    source_language: str = "",
-) -> Iterator[Batch]:
-    """Every example (or the first `limit`) exactly once, sorted by length: validation is free to."""
-    rows = Rows([(corpus, source_language, target_language)], tokens, 0, None)
-    count = min(limit, len(corpus)) if limit else len(corpus)
-    source, target = rows.source_widths[:count], rows.target_widths[:count]
-    order = by_length(source, target)
-    for members in cut(order, np.maximum(source, target)[order], batch_tokens):
-        yield rows.batch(members, 0)
+def batches_from(stream: Stream[B], position: Position | None = None) -> Iterator[tuple[B, Position]]:
+    """Make each batch from `position` on, without end; with each comes the position after it."""
+    for plan, following in plans_from(stream, position):
+        yield plan.make(slice(None)), following

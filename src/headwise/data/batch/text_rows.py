@@ -8,39 +8,47 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headwise.data.batch.plan import Planned, whole
-from headwise.data.batch.stream import Position
+from headwise.data.batch.stream import Planned
 from headwise.data.prepare.plain_text import Text
 from headwise.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
 class TextBatch:
+    """Rows of running text."""
+
     tokens: Tensor
-    """[B, T+1] int64: [:, :-1] goes in, [:, 1:] comes out."""
+    """[B, T+1] int64: [:, :-1] goes in, [:, 1:] is predicted."""
     starts: NDArray[np.int64]
-    """Of each row, the index of its first token."""
+    """The index of each row's first token in the text."""
+
+    def __len__(self) -> int:
+        return len(self.starts)
 
     @property
     def count(self) -> int:
         return self.tokens.size(0) * (self.tokens.size(1) - 1)
+
+    def part(self, rows: slice) -> "TextBatch":
+        return TextBatch(self.tokens[rows], self.starts[rows])
 
     def to(self, device: torch.device) -> "TextBatch":
         return replace(self, tokens=to_device(self.tokens, device))
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """To a GPU without waiting for it: from memory that does not move."""
+    """A tensor on a device; a GPU copies it from pinned memory without being waited for."""
     if device.type == "cuda" and not tensor.is_cuda:
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
 
 
 class RowOrder:
-    """Rows of `width` tokens, end to end, each of which needs `more` tokens after it (the one it is to predict).
+    """Rows of `width` tokens cut from a text end to end, in random order; each needs `more` tokens after it (the one
+    that it is to predict).
 
-    They begin at another place each epoch and come in another order: no two epochs cut the text alike. What
-    is left over at the two ends is less than two rows.
+    The first row begins at another token each epoch, so no two epochs cut the text alike. Less than two rows are left
+    over at the two ends.
     """
 
     def __init__(self, tokens: int, width: int, more: int, seed: int) -> None:
@@ -56,20 +64,15 @@ class RowOrder:
         offset = int(rng.integers(self.slack + 1))
         return offset + self.width * rng.permutation(self.rows)
 
-    def batches(self, size: int, at: Position) -> Iterator[tuple[NDArray[np.int64], Position, Position]]:
-        """The starts of the rows of each batch from `at` on, its own position and the one after it."""
-        count = -(-self.rows // size)
-        while True:
-            starts = self.starts(at.epoch)
-            for number in range(at.batch, count):
-                own = Position(at.epoch, number)
-                following = Position(at.epoch, number + 1) if number + 1 < count else Position(at.epoch + 1, 0)
-                yield starts[number * size : (number + 1) * size], own, following
-            at = Position(at.epoch + 1, 0)
+    def batches(self, size: int, epoch: int) -> Iterator[NDArray[np.int64]]:
+        """The first tokens of the rows of each batch of an epoch."""
+        starts = self.starts(epoch)
+        for first in range(0, self.rows, size):
+            yield starts[first : first + size]
 
 
-class PackedStream:
-    """Endless batches of rows of `block` tokens, each to be predicted from those before it in its row."""
+class TextRowStream:
+    """Batches of rows of `block` tokens, each token to be predicted from those before it in its row."""
 
     uniform = True
     """All batches have the same shape, but for the last of an epoch."""
@@ -80,13 +83,9 @@ class PackedStream:
         self.size = max(1, batch_tokens // block)
         self.order = RowOrder(len(text), block, 1, seed)
 
-    def batches(self, position: Position | None = None) -> Iterator[tuple[TextBatch, Position]]:
-        return whole(self.planned(position))
-
-    def planned(self, position: Position | None = None) -> Iterator[tuple[Planned[TextBatch], Position]]:
-        """The same, not made yet."""
-        for starts, _, following in self.order.batches(self.size, position or Position()):
-            yield self._plan(starts), following
+    def epoch(self, epoch: int) -> Iterator[Planned[TextBatch]]:
+        for starts in self.order.batches(self.size, epoch):
+            yield self._plan(starts)
 
     def _plan(self, starts: NDArray[np.int64]) -> Planned[TextBatch]:
         def make(rows: slice) -> TextBatch:
@@ -95,7 +94,7 @@ class PackedStream:
         return Planned(len(starts), make)
 
     def longest(self, batch_tokens: int) -> TextBatch:
-        """The largest batch that a budget can make; here all are."""
+        """A batch of this budget: all are equally large."""
         return self._plan(np.zeros(max(1, batch_tokens // self.block), np.int64)).make(slice(None))
 
     def lines(self, batch: TextBatch) -> list[str]:
@@ -103,14 +102,14 @@ class PackedStream:
 
 
 def cut_rows(text: Text, starts: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """[rows, width]"""
+    """The tokens from each of `starts` on: [rows, width]."""
     rows: NDArray[np.int64] = text.ids[starts[:, None] + np.arange(width)].astype(np.int64)
     return rows
 
 
 def ordered_rows(text: Text, block: int, batch_tokens: int, limit: int = 0) -> Iterator[TextBatch]:
-    """A text from its beginning (the first `limit` rows, 0: all): each token but the first is predicted once, from
-    those before it in its row. A last, shorter row is a batch of its own."""
+    """A text from its beginning (the first `limit` rows, 0: all), each token but the first predicted once, from those
+    before it in its row. A last, shorter row is a batch of its own."""
     whole, rest = divmod(max(len(text) - 1, 0), block)
     rows, size = min(limit or whole, whole), max(1, batch_tokens // block)
     for first in range(0, rows, size):

@@ -11,8 +11,7 @@ import torch
 
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import write_json, write_text
-from headwise.files.folder import check_manifest, whole_folder
-from headwise.files.tables import read_json
+from headwise.files.folder import whole_folder
 from headwise.files.tensors import load_tensors, save_tensors
 from headwise.models.folder.config_file import (
     CONFIG,
@@ -24,14 +23,13 @@ from headwise.models.folder.config_file import (
     shortlist_path,
 )
 from headwise.models.folder.description import INT8, Description, LoadedModel, Task
-from headwise.models.folder.shards import has_tensors, load_whole
+from headwise.models.folder.run import load_weights
 from headwise.models.folder.weights import Weights, check_depth, check_weights, weights_of
 from headwise.models.published.exchange import export_published
 from headwise.models.published.formats import read_foreign, write_folder
 from headwise.models.published.image_processor import PREPROCESSOR, preprocessor_config
 from headwise.models.published.read_folder import is_foreign, published_tokenizer, read_published
 from headwise.nn.int8 import to_int8
-from headwise.nn.lora import merged_weights
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
 
@@ -53,11 +51,7 @@ __all__ = [
     "shortlist_path",
 ]
 
-AVERAGED = "average.safetensors"
-CHECKPOINTS = "checkpoints"
 CARD = "README.md"
-STATE = "state.json"
-"""In a checkpoint: where the run stood."""
 
 
 def save_model(folder: Path, loaded: LoadedModel) -> None:
@@ -168,29 +162,3 @@ def _generation(description: Description) -> dict[str, Any] | None:
         "max_length": 512,
         "num_beams": 4,
     }
-
-
-def step_folder(run: Path, step: int) -> Path:
-    return run / CHECKPOINTS / f"step-{step:08d}"
-
-
-def checkpoints(run: Path) -> list[Path]:
-    """The finished checkpoints of a run, oldest first."""
-    return sorted((run / CHECKPOINTS).glob("step-*"))
-
-
-def load_weights(folder: Path) -> Weights:
-    """The weights that a model folder, a checkpoint or a run's folder would translate with."""
-    if (folder / WEIGHTS).exists() or not (folder / CHECKPOINTS).is_dir():
-        if (folder / STATE).exists():
-            check_manifest(folder)
-        return merged_weights(load_whole(folder, AVERAGED if has_tensors(folder, AVERAGED) else WEIGHTS))
-    finished = checkpoints(folder)
-    if not finished:
-        raise CheckpointError(f"{folder}: training has saved no checkpoint yet")
-    state = read_json(finished[-1] / STATE)
-    best_step = state.get("best_step") if isinstance(state, dict) else None
-    if not isinstance(best_step, int):
-        raise CheckpointError(f"{finished[-1] / STATE}: damaged: it names no best step")
-    best = step_folder(folder, best_step)
-    return load_weights(best if best.is_dir() else finished[-1])

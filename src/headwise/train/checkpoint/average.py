@@ -5,16 +5,8 @@ from pathlib import Path
 
 from headwise.errors import CheckpointError
 from headwise.files.atomic import write_text
-from headwise.models.folder.load import (
-    CARD,
-    CHECKPOINTS,
-    WEIGHTS,
-    LoadedModel,
-    load,
-    load_description,
-    load_weights,
-    save_model,
-)
+from headwise.models.folder.load import CARD, WEIGHTS, LoadedModel, load, load_description, save_model
+from headwise.models.folder.run import CHECKPOINTS, load_weights
 from headwise.models.folder.weights import parameter_count, set_weights
 from headwise.train.report.card import how_to_use
 from headwise.train.step.averages import DIFFERENT, mean_weights

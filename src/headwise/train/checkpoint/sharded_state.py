@@ -1,6 +1,6 @@
-"""Tensors that may be spread over processes, each of which has some rows: what is there, and how it is filled.
+"""Tensors that may be sharded over processes (DTensors): the rows that this process holds, saved and restored.
 
-PyTorch calls them DTensors. A plain tensor is one whose rows are all here.
+A plain tensor is one whose rows are all here.
 """
 
 from collections.abc import Mapping
@@ -15,24 +15,24 @@ from headwise.models.folder.shards import read_parts
 from headwise.models.folder.weights import weights_of
 
 
-def is_spread(tensor: Any) -> bool:
+def is_sharded(tensor: Any) -> bool:
     return hasattr(tensor, "to_local")
 
 
-def in_parts(model: nn.Module) -> bool:
-    """Whether other processes have parts of this model's weights."""
-    return any(map(is_spread, model.parameters()))
+def is_sharded_model(model: nn.Module) -> bool:
+    """Whether other processes hold rows of this model's weights."""
+    return any(map(is_sharded, model.parameters()))
 
 
 def local(tensor: Any) -> Tensor:
-    """The rows that are here, in the same memory."""
-    rows: Tensor = tensor.to_local() if is_spread(tensor) else tensor
+    """The rows that this process holds, in the same memory."""
+    rows: Tensor = tensor.to_local() if is_sharded(tensor) else tensor
     return rows
 
 
 def first_row(tensor: Any) -> int:
-    """The number of the first row that is here: rows are dealt out evenly, the last processes may have fewer."""
-    if not is_spread(tensor):
+    """The number of the first row that this process holds: rows are dealt out evenly, the last may have fewer."""
+    if not is_sharded(tensor):
         return 0
     mesh = tensor.device_mesh
     each = -(-tensor.size(0) // mesh.size())
@@ -41,18 +41,18 @@ def first_row(tensor: Any) -> int:
 
 
 def own_parts(tensors: Mapping[str, Tensor], first: bool) -> dict[str, Tensor]:
-    """What this process saves: its rows by name and number; what all have alike is the first one's to save."""
+    """What this process saves: its rows, as NAME@FIRST_ROW; tensors that are not sharded are saved by the first one."""
     parts = {
         f"{name}@{first_row(tensor)}": local(tensor)
         for name, tensor in tensors.items()
-        if is_spread(tensor) and len(local(tensor))
+        if is_sharded(tensor) and len(local(tensor))
     }
-    return parts | {name: tensor for name, tensor in tensors.items() if first and not is_spread(tensor)}
+    return parts | {name: tensor for name, tensor in tensors.items() if first and not is_sharded(tensor)}
 
 
 @torch.no_grad()
 def fill(targets: Mapping[str, Tensor], folder: Path, file: str) -> None:
-    """Copy what was saved, whole or in parts, into these tensors, which may be in other parts."""
+    """Copy saved tensors, whole or in shards, into these, which may be sharded otherwise."""
     missing = {name: local(target).numel() for name, target in targets.items()}
     unexpected = set()
     for name, first, saved in read_parts(folder, file):
@@ -68,7 +68,7 @@ def fill(targets: Mapping[str, Tensor], folder: Path, file: str) -> None:
 
 
 def _copy(target: Tensor, first: int | None, saved: Tensor, where: str) -> int:
-    """Copy those saved rows that are here; returns the number of values."""
+    """Copy those saved rows that this process holds; returns the number of values."""
     fits = saved.shape == target.shape if first is None else saved.dim() > 0 and saved.shape[1:] == target.shape[1:]
     if not fits or (first is not None and first + len(saved) > len(target)):
         raise CheckpointError(f"{where} has the shape {tuple(saved.shape)} instead of {tuple(target.shape)}")
@@ -76,7 +76,7 @@ def _copy(target: Tensor, first: int | None, saved: Tensor, where: str) -> int:
     if not saved.dim():
         own.copy_(saved)
         return 1
-    shift = (first or 0) - first_row(target)  # the row here at which the saved ones begin
+    shift = (first or 0) - first_row(target)  # the local row at which the saved ones begin
     begin, end = max(shift, 0), min(shift + len(saved), len(own))
     if begin >= end:
         return 0
@@ -85,15 +85,15 @@ def _copy(target: Tensor, first: int | None, saved: Tensor, where: str) -> int:
 
 
 def fill_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer, folder: Path, file: str) -> None:
-    """Give an optimiser the state that was saved; what it holds a weight has the weight's shape, or is one number."""
+    """Restore the state of an optimiser: for each weight, tensors of its shape and single numbers."""
     parameters = weights_of(model)
     for key_and_name, first, saved in read_parts(folder, file):
         key, _, name = key_and_name.partition("/")
         if name not in parameters:
             raise CheckpointError(f"{folder}: the optimiser knows {name}, which this model does not have")
         weight, state = parameters[name], optimiser.state[parameters[name]]
-        if first is None and (not saved.dim() or not is_spread(weight)):
-            # A fused optimiser, which ours is, keeps its step count beside the parameter too.
+        if first is None and (not saved.dim() or not is_sharded(weight)):
+            # A fused optimiser, which ours is, has its step count on the device of the parameter too.
             state[key] = saved.to(weight.device)
             continue
         if key not in state or local(state[key]).shape != local(weight).shape:
@@ -103,7 +103,7 @@ def fill_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer, folder: P
 
 @torch.no_grad()
 def gather_into(model: nn.Module, weights: Mapping[str, Tensor], device: torch.device, first: bool) -> None:
-    """Give the whole model of the first process, moved to the device, these weights; all processes send theirs."""
+    """Collect sharded weights into the whole model of the first process, on the device; all send their rows."""
     if first:
         model.to(device)
     own = weights_of(model)
@@ -114,6 +114,6 @@ def gather_into(model: nn.Module, weights: Mapping[str, Tensor], device: torch.d
 
 
 def whole_of(tensor: Any) -> Tensor:
-    """All rows; all processes ask for it."""
-    whole: Tensor = tensor.full_tensor() if is_spread(tensor) else tensor
+    """All rows of a tensor; every process has to call it."""
+    whole: Tensor = tensor.full_tensor() if is_sharded(tensor) else tensor
     return whole

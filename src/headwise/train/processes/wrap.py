@@ -1,7 +1,7 @@
-"""A model that several processes train: each with a copy of its own, or each with a part of every weight.
+"""Data parallel training: a model that each process has a copy of, or that is sharded over processes.
 
-`replicate` is PyTorch's DistributedDataParallel, `shard` its fully_shard (FSDP2). Both want to see one forward pass
-of one module, and objectives use models as they like: so the module is the objective, with the model in it.
+`replicate` is PyTorch's DistributedDataParallel, `shard` its fully_shard (FSDP2). Both need to see one forward pass
+of one module, while an objective may call any method of a model: so the module is the objective with the model in it.
 """
 
 import contextlib
@@ -17,12 +17,15 @@ from torch.nn.parallel import DistributedDataParallel
 
 from headwise.nn.cache import LayerCache
 from headwise.nn.stack import LayerOutput, Stack
-from headwise.train.processes.group import Group, Idle
+from headwise.train.processes.group import Group
+from headwise.train.processes.share import Dummy
 from headwise.train.step.backward import Plain
 from headwise.train.step.loss import TokenLoss
 
 
 class _Loss(nn.Module):
+    """An objective with its model, as one module."""
+
     def __init__(self, model: nn.Module, objective: Any) -> None:
         super().__init__()
         self.model = model
@@ -38,9 +41,9 @@ def _call(loss: nn.Module, batch: Any) -> TokenLoss:
     return result
 
 
-class Together(Plain):
-    """The forward and the backward pass of this process's part of a step; the last pass of a step leaves the
-    gradient of the whole step, in all processes."""
+class Together:
+    """The pass of this process's share of a step. The last pass of a step leaves the gradient of the whole step, in all
+    processes."""
 
     def __init__(
         self,
@@ -52,11 +55,12 @@ class Together(Plain):
         passes: int,
         sharded: bool = False,
     ) -> None:
-        """`passes`: of this process in a step. `sharded`: the model is one that `sharded_copy` gave."""
+        """`passes`: how many this process computes per step. `sharded`: the model comes from `sharded_copy`."""
         loss = _Loss(model, objective)
         if sharded:
             _fully_shard(loss, group)
-        super().__init__(loss, _call, autocast)
+        self._plain = Plain(loss, _call, autocast)
+        self.device = self._plain.device
         self._group = group
         self._passes = passes
         self._sharded = sharded
@@ -64,35 +68,45 @@ class Together(Plain):
 
     def __call__(self, batch: Any, count: float) -> TokenLoss:
         if not self._done and not self._sharded:
-            self._replicate(batch.batch if isinstance(batch, Idle) else batch)
+            self._replicate(batch.batch if isinstance(batch, Dummy) else batch)
         self._done += 1
         last = self._done % self._passes == 0
-        waits = isinstance(self.model, DistributedDataParallel) and not last
-        with self.model.no_sync() if waits else contextlib.nullcontext():  # type: ignore[operator]
-            if isinstance(batch, Idle):
-                nothing = torch.zeros_like(super().__call__(batch.batch, math.inf).loss)
+        model = self._plain.model
+        with contextlib.nullcontext() if last or not isinstance(model, DistributedDataParallel) else model.no_sync():
+            if isinstance(batch, Dummy):
+                nothing = torch.zeros_like(self._plain(batch.batch, math.inf).loss)
                 return TokenLoss(nothing, nothing)
-            return super().__call__(batch, count / self._group.size)  # both kinds take the mean over processes
+            return self._plain(batch, count / self._group.size)  # both kinds take the mean over processes
+
+    def clear_gradients(self) -> None:
+        self._plain.clear_gradients()
+
+    def free_memory(self) -> None:
+        self._plain.free_memory()
 
     def _replicate(self, batch: Any) -> None:
-        """Weights that the loss does not reach would be waited for, unless they are looked for in every pass: so a
-        first pass, of which nothing stays, tells whether there are any."""
+        """Wrap the model in DistributedDataParallel.
+
+        It waits for the gradient of every weight, unless it is to look in each pass for weights that the loss does not
+        depend on. So a first pass, whose result is dropped, finds out whether there are any.
+        """
+        plain = self._plain
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-            torch.autograd.backward(self._loss(batch).loss)
-        learning = [weight for weight in self.model.parameters() if weight.requires_grad]
+            torch.autograd.backward(plain.loss(batch).loss)
+        learning = [weight for weight in plain.model.parameters() if weight.requires_grad]
         unreached = self._group.any(any(weight.grad is None for weight in learning))
-        self.drop_gradients()
+        plain.clear_gradients()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # of a newer name for the first option
-            self.model = DistributedDataParallel(
-                self.model, broadcast_buffers=False, gradient_as_bucket_view=True, find_unused_parameters=unreached
+            warnings.simplefilter("ignore", FutureWarning)  # about a newer name of the first option
+            plain.model = DistributedDataParallel(
+                plain.model, broadcast_buffers=False, gradient_as_bucket_view=True, find_unused_parameters=unreached
             )
 
 
 def sharded_copy(model: nn.Module, group: Group) -> nn.Module:
-    """The same model with its weights spread over all processes: this one has some rows of each.
+    """A copy of the model whose weights are sharded over all processes (DTensors): each has some rows of each weight.
 
-    The model itself stays whole, and in the main memory: in the first process alone, for validation.
+    The model itself stays whole in the first process alone, in main memory, for validation.
     """
     with torch.no_grad():
         for weight in model.parameters():
@@ -108,8 +122,8 @@ def sharded_copy(model: nn.Module, group: Group) -> nn.Module:
 
 
 def _without_cache(layer: nn.Module, given: Any, output: LayerOutput) -> LayerOutput:
-    """Training has no next step for which keys and values are kept. The engine would hook each of them, and warn: they
-    are views, whose hooks are lost where one is changed in place."""
+    """Drop the key/value cache, which training does not use: FSDP would register a hook on each tensor of it, and warn,
+    since they are views, whose hooks are lost where one is changed in place."""
     return LayerOutput(output.hidden, LayerCache(), output.self_weights, output.cross_weights)
 
 
@@ -119,5 +133,5 @@ def _fully_shard(module: nn.Module, group: Group) -> None:
 
     device = next(module.parameters()).device
     mesh = init_device_mesh(device.type, (group.size,))
-    single = {weight for weight in module.parameters() if weight.dim() == 0}  # one number cannot be spread
+    single = {weight for weight in module.parameters() if weight.dim() == 0}  # a single number cannot be sharded
     fully_shard(module, mesh=mesh, ignored_params=single)

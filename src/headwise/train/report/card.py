@@ -14,7 +14,7 @@ from headwise.errors import CheckpointError
 from headwise.files.tables import read_json
 from headwise.models.folder.load import LoadedModel
 from headwise.models.folder.weights import parameter_count
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Scored
 from headwise.train.step.schedules import peak, warmup_steps
 
@@ -46,7 +46,7 @@ class Card:
 
 
 def model_card(
-    card: Card, recipe: Recipe, progress: Progress, scores: Mapping[str, Scored], source: str, ask: str = ""
+    card: Card, recipe: Recipe, progress: RunState, scores: Mapping[str, Scored], source: str, ask: str = ""
 ) -> str:
     """Markdown. `source` says which weights these are (the best checkpoint, a mean of several)."""
     lines = [
@@ -127,7 +127,7 @@ def translation_card(
     recipe: Recipe,
     prepared: Prepared,
     loaded: LoadedModel,
-    progress: Progress,
+    progress: RunState,
     scores: Mapping[str, Scored],
     source: str,
 ) -> str:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Job
 from headwise.train.report.console import read_log
 from headwise.train.report.flops import flops_per_unit
@@ -48,7 +48,7 @@ class Cost:
         return f"## Cost\n\n```\n{self}\n```\n\nFLOPs: six a multiply-add of the forward pass, for real tokens.\n"
 
 
-def training_cost(run: Path, job: Job, progress: Progress) -> Cost:
+def training_cost(run: Path, job: Job, progress: RunState) -> Cost:
     trained = [record for record in read_log(run) if record["kind"] == "train"]
     speeds = [speed for record in trained if (speed := record.get("tokens_per_second"))]
     energy = [used for record in trained if (used := record.get("watt_hours")) is not None]

@@ -1,4 +1,4 @@
-"""Means of weights: over checkpoints, and over time."""
+"""Means of weights: over checkpoints, and over time (EMA)."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ DIFFERENT = "the checkpoints are of different models: they cannot be averaged"
 
 
 def mean_weights(many: Sequence[Mapping[str, Tensor]]) -> Weights:
-    """The mean of several sets of weights, summed in float64 so that equal sets give themselves back."""
+    """The mean of several sets of weights, summed in float64: the mean of equal sets is exactly that set."""
     first = many[0]
     for other in many[1:]:
         if other.keys() != first.keys() or any(other[name].shape != first[name].shape for name in first):
@@ -26,7 +26,7 @@ def mean_weights(many: Sequence[Mapping[str, Tensor]]) -> Weights:
 
 
 class MovingAverage:
-    """An exponential moving average of the weights: steadier than any single step's."""
+    """An exponential moving average (EMA) of the weights, steadier than those of a single step."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -34,9 +34,9 @@ class MovingAverage:
 
     @torch.no_grad()
     def update(self, model: nn.Module, step: int, finite: Tensor) -> None:
-        """Fold in the weights after `step`; young averages forget faster, so that the start does not linger.
+        """Add the weights after `step`. Early averages decay faster, so that the first weights do not linger.
 
-        A step that was not `finite` was thrown away and does not count; nobody waits for the device to know it.
+        A step that was not `finite` was skipped and does not count; the device decides, without being waited for.
         """
         decay = min(self.decay, (1 + step) / (10 + step))
         own, average = weights_of(model), [local(tensor) for tensor in self.weights.values()]
@@ -47,7 +47,7 @@ class MovingAverage:
 
 @contextlib.contextmanager
 def swapped(model: nn.Module, weights: Weights | None) -> Iterator[None]:
-    """Within the block the model has these weights; afterwards its own again. None: nothing changes."""
+    """Give the model these weights within the block, and its own again afterwards. None: nothing changes."""
     if weights is None:
         yield
         return

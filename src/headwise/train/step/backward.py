@@ -1,24 +1,42 @@
-"""The forward and the backward pass of a batch: the plain way, and as a recording that a GPU plays back.
+"""The forward and backward pass of a batch: the plain way, and as a CUDA graph that a GPU replays.
 
-A small model's kernels are shorter than the time in which Python asks for them: a GPU waits most of the time. A
-CUDA graph holds all kernels of a pass and is asked for once. It needs batches that always have the same shapes.
+The kernels of a small model take less time than launching them from Python: a GPU would wait most of the time. A CUDA
+graph holds all kernels of a pass and is launched at once. It needs batches that always have the same shapes.
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
-from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.train.step.loss import TokenLoss
 
 WARM_UP = 3
-"""Passes before a recording: libraries set themselves up in the first ones, which must not be recorded."""
+"""Passes before a graph is captured: in the first ones libraries set themselves up, which must not be captured."""
+
+
+class Backward(Protocol):
+    """A forward and backward pass, however it is computed."""
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def __call__(self, batch: Any, count: float) -> TokenLoss:
+        """Add the gradient of the batch's loss to the gradients of the weights, and return the loss without one.
+
+        `count`: what the gradient is divided by, the count of the whole step.
+        """
+
+    def clear_gradients(self) -> None:
+        """Begin the next step without gradients."""
+
+    def free_memory(self) -> None:
+        """Drop the gradients, some of which may be wrong, and the memory that passes hold: the last one needed more."""
 
 
 class Plain:
-    """Adds the gradient of a batch to the weights' own, and returns its loss."""
+    """The pass as PyTorch's autograd computes it."""
 
     def __init__(self, model: nn.Module, objective: Any, autocast: torch.dtype | None) -> None:
         self.model = model
@@ -27,69 +45,83 @@ class Plain:
         self.device = next(model.parameters()).device
 
     def __call__(self, batch: Any, count: float) -> TokenLoss:
-        """`count`: what the gradient is divided by, that of the whole step."""
-        part = self._loss(batch)
-        torch.autograd.backward(part.loss / count)
-        return TokenLoss(part.loss.detach(), part.nll.detach())
+        total = self.loss(batch)
+        torch.autograd.backward(total.loss / count)
+        return TokenLoss(total.loss.detach(), total.nll.detach())
 
-    def forget(self, optimiser: torch.optim.Optimizer) -> None:
-        """After a step: gradients start from nothing."""
-        optimiser.zero_grad(set_to_none=True)
+    def loss(self, batch: Any) -> TokenLoss:
+        """The forward pass."""
+        with torch.autocast(self.device.type, self.autocast, enabled=self.autocast is not None):
+            total: TokenLoss = self.objective(self.model, batch)
+        return total
 
-    def drop_gradients(self) -> None:
-        """What was added since the last step, a part of which may be wrong, is gone."""
+    def clear_gradients(self) -> None:
         for weight in self.model.parameters():
             weight.grad = None
 
-    def _loss(self, batch: Any) -> TokenLoss:
-        with torch.autocast(self.device.type, self.autocast, enabled=self.autocast is not None):
-            loss: TokenLoss = self.objective(self.model, batch)
-        return loss
+    def free_memory(self) -> None:
+        self.clear_gradients()
 
 
-class _Recording(NamedTuple):
+class _Graph(NamedTuple):
+    """A captured pass, with the tensors that it reads and writes."""
+
     graph: torch.cuda.CUDAGraph
     batch: Any
-    """Where the graph reads its input ..."""
+    """Where it reads its input ..."""
     share: Tensor
     """... and one over the count."""
     loss: TokenLoss
-    """Where it leaves its result ..."""
+    """Where it leaves its loss ..."""
     gradients: list[Tensor | None]
-    """... and what the batch adds to each weight's gradient; None: the loss does not reach it."""
+    """... and the gradient of each weight; None: the loss does not depend on it."""
 
 
-class Recorded(Plain):
-    """The same, played back; one recording for each shape of batch.
+class Graphed:
+    """The plain pass as a CUDA graph, one for each shape of batch.
 
-    The first batch of a step leaves its gradients where they are, for the optimiser to read: nothing is set to 0 and
-    nothing is added up. Once a batch did not fit in memory, the passes are plain ones: recordings hold much of it, and
-    parts of batches are of ever new shapes.
+    The first batch of a step leaves its gradients where the graph writes them, for the optimiser to read: nothing is
+    set to 0 and nothing is added. Once a batch did not fit in memory, the passes are plain ones: graphs hold much of
+    it, and parts of batches have ever new shapes.
     """
 
     def __init__(self, model: nn.Module, objective: Any, autocast: torch.dtype | None) -> None:
-        super().__init__(model, objective, autocast)
+        self.plain = Plain(model, objective, autocast)
+        self.device = self.plain.device
         self._fits = True
-        self._recordings: dict[tuple[torch.Size, ...], _Recording] = {}
+        self._graphs: dict[tuple[torch.Size, ...], _Graph] = {}
         self._weights = [weight for weight in model.parameters() if weight.requires_grad]
 
     def __call__(self, batch: Any, count: float) -> TokenLoss:
         if not self._fits:
-            return super().__call__(batch, count)
+            return self.plain(batch, count)
         tensors = tensors_of(batch)
         key = tuple(tensor.shape for tensor in tensors.values())
-        if key not in self._recordings:
-            self._recordings[key] = self._record(batch)
-        recording = self._recordings[key]
+        if key not in self._graphs:
+            self._graphs[key] = self._capture(batch)
+        captured = self._graphs[key]
         for name, tensor in tensors.items():
-            getattr(recording.batch, name).copy_(tensor)
-        recording.share.fill_(1 / count)
+            getattr(captured.batch, name).copy_(tensor)
+        captured.share.fill_(1 / count)
         before = [weight.grad for weight in self._weights]
-        if any(old is not None and old is new for old, new in zip(before, recording.gradients, strict=True)):
-            before = [None if old is None else old.clone() for old in before]  # it is about to be written over
-        recording.graph.replay()
+        if any(old is not None and old is new for old, new in zip(before, captured.gradients, strict=True)):
+            before = [None if old is None else old.clone() for old in before]  # the graph is about to overwrite it
+        captured.graph.replay()
+        self._add(before, captured.gradients)
+        return TokenLoss(captured.loss.loss.clone(), captured.loss.nll.clone())
+
+    def clear_gradients(self) -> None:
+        self.plain.clear_gradients()
+
+    def free_memory(self) -> None:
+        self.plain.free_memory()
+        self._graphs.clear()
+        self._fits = False
+
+    def _add(self, before: list[Tensor | None], gradients: list[Tensor | None]) -> None:
+        """Add the gradients of a pass to those that the weights had before it."""
         sums, more = [], []
-        for weight, old, new in zip(self._weights, before, recording.gradients, strict=True):
+        for weight, old, new in zip(self._weights, before, gradients, strict=True):
             if old is None or new is None:
                 weight.grad = new if old is None else old
             else:
@@ -98,17 +130,11 @@ class Recorded(Plain):
                 more.append(new)
         if sums:
             torch._foreach_add_(sums, more)
-        return TokenLoss(recording.loss.loss.clone(), recording.loss.nll.clone())
 
-    def drop_gradients(self) -> None:
-        super().drop_gradients()
-        self._recordings.clear()
-        self._fits = False
-
-    def _record(self, batch: Any) -> _Recording:
-        """Leaves gradients and random numbers as they were: what is recorded is not computed yet."""
+    def _capture(self, batch: Any) -> _Graph:
+        """A graph of the pass. Gradients and random numbers are as before afterwards: capturing computes nothing."""
         before = [weight.grad for weight in self._weights]
-        self._forget()
+        self._clear()
         random_state = torch.cuda.get_rng_state(self.device)
         own = dataclasses.replace(batch, **{name: tensor.clone() for name, tensor in tensors_of(batch).items()})
         share = torch.zeros((), device=self.device)
@@ -116,10 +142,10 @@ class Recorded(Plain):
         aside.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(aside):
             for _ in range(WARM_UP):
-                self._forget()
+                self._clear()
                 self._pass(own, share)
         torch.cuda.current_stream(self.device).wait_stream(aside)
-        self._forget()
+        self._clear()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             loss = self._pass(own, share)
@@ -127,16 +153,16 @@ class Recorded(Plain):
         for weight, gradient in zip(self._weights, before, strict=True):
             weight.grad = gradient
         torch.cuda.set_rng_state(random_state, self.device)
-        return _Recording(graph, own, share, loss, gradients)
+        return _Graph(graph, own, share, loss, gradients)
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         for weight in self._weights:
             weight.grad = None
 
     def _pass(self, batch: Any, share: Tensor) -> TokenLoss:
-        part = self._loss(batch)
-        torch.autograd.backward(part.loss * share)
-        return TokenLoss(part.loss.detach(), part.nll.detach())
+        total = self.plain.loss(batch)
+        torch.autograd.backward(total.loss * share)
+        return TokenLoss(total.loss.detach(), total.nll.detach())
 
 
 def tensors_of(batch: Any) -> dict[str, Tensor]:
@@ -145,14 +171,29 @@ def tensors_of(batch: Any) -> dict[str, Tensor]:
     return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
 
-def can_be_recorded(model: nn.Module) -> bool:
-    """Whether no part asks for values while it computes, which a recording cannot do."""
-    return not any(getattr(module, "asks_for_values", False) for module in model.modules())
+@runtime_checkable
+class ReadsValues(Protocol):
+    """A module that may read values of tensors while it computes, for which Python waits for the GPU."""
+
+    @property
+    def asks_for_values(self) -> bool: ...
+
+
+def can_be_graphed(model: nn.Module) -> bool:
+    """Whether no part of a model reads values while it computes, which a CUDA graph cannot capture."""
+    return not any(isinstance(module, ReadsValues) and module.asks_for_values for module in model.modules())
+
+
+@runtime_checkable
+class CompilesEmbedding(Protocol):
+    """A model that can compile what comes before its layers."""
+
+    def compile_embedding(self) -> None: ...
 
 
 def compile_layers(model: nn.Module) -> None:
-    """Compile each layer where it stands: names of weights stay, and layers that are alike are compiled once."""
-    if isinstance(model, EncoderDecoder):
+    """Compile each layer in place: weights keep their names, and layers that are alike are compiled once."""
+    if isinstance(model, CompilesEmbedding):
         model.compile_embedding()
     for module in model.modules():
         if isinstance(module, nn.ModuleList):

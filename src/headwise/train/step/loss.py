@@ -1,5 +1,6 @@
 """Label-smoothed cross-entropy over a large vocabulary, without ever holding all logits."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -27,6 +28,11 @@ class TokenLoss(NamedTuple):
     """What is minimised: cross-entropy against the smoothed target distribution."""
     nll: Tensor
     """Negative log-likelihood of the reference itself, for perplexity; no gradient."""
+
+
+def summed(losses: Sequence[TokenLoss]) -> Tensor:
+    """[2]: the sums of the losses and of the negative log-likelihoods of several batches."""
+    return torch.stack([torch.stack(each).sum() for each in zip(*losses, strict=True)])
 
 
 class Projection(Protocol):

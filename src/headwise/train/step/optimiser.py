@@ -1,4 +1,4 @@
-"""Every optimiser: Adam, and Muon, which gives the matrices inside the layers steps without a preferred direction."""
+"""The optimisers, Adam and Muon, and what a step does with them: learning rate, clipping, update."""
 
 import math
 from collections.abc import Callable
@@ -8,21 +8,43 @@ import torch
 from torch import Tensor, nn
 
 from headwise.config import Recipe
+from headwise.train.checkpoint.sharded_state import whole_of
 from headwise.train.step.tune import parameter_groups
 
 MOMENTUM = 0.95
 ROUNDS = 5
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-"""Of the quintic that drives all singular values towards 1 in a few rounds (Jordan and others 2024)."""
+"""Coefficients of the quintic that drives all singular values towards 1 in a few rounds (Jordan and others 2024)."""
 
 ADAM_SIZE = 0.2
-"""Root mean square of a usual step of Adam: Muon's are scaled to it, so that one learning rate serves both
+"""Root mean square of a usual Adam step. Muon's steps are scaled to it, so that one learning rate serves both
 (Liu and others 2025)."""
 
 
 def make_optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """For all weights that learn. The loop sets the learning rate, and `found_inf` where a step is to be left out."""
+    """The recipe's optimiser, for all weights that learn."""
     return OPTIMISERS[recipe.train.optimiser](model, recipe)
+
+
+def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimiser.param_groups:
+        group["lr"] = rate * group["scale"]
+
+
+def clip_gradients(model: nn.Module, limit: float) -> Tensor:
+    """Scale the whole gradient down to the norm `limit` (0: no limit); returns the norm before."""
+    norm: Any = nn.utils.clip_grad_norm_(model.parameters(), limit or math.inf)
+    return whole_of(norm)
+
+
+def update(optimiser: torch.optim.Optimizer, finite: Tensor) -> None:
+    """Take a step of the optimiser, unless the gradient is not `finite`, which would destroy the weights.
+
+    The device decides, without being waited for: a fused optimiser does nothing where `found_inf` is set, which
+    PyTorch uses for scaled float16 gradients.
+    """
+    optimiser.found_inf = (~finite).float()  # type: ignore[attr-defined]
+    optimiser.step()
 
 
 def adam(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
@@ -36,10 +58,10 @@ def muon(model: nn.Module, recipe: Recipe) -> "Muon":
     inner = {parameter for parameter in inner_matrices(model) if parameter.requires_grad}
     groups: list[dict[str, Any]] = []
     for group in parameter_groups(model, recipe):
-        for turned in (True, False):
-            members = [parameter for parameter in group["params"] if (parameter in inner) == turned]
+        for orthogonalised in (True, False):
+            members = [parameter for parameter in group["params"] if (parameter in inner) == orthogonalised]
             if members:
-                groups.append({**group, "params": members, "turned": turned})
+                groups.append({**group, "params": members, "orthogonalised": orthogonalised})
     return Muon(groups, lr=0.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True)
 
 
@@ -47,7 +69,7 @@ OPTIMISERS: dict[str, Callable[[nn.Module, Recipe], torch.optim.Optimizer]] = {"
 
 
 def inner_matrices(model: nn.Module) -> list[Tensor]:
-    """The weights of the linear maps in the layers: not embeddings, outputs or anything that is no matrix."""
+    """The matrices of the linear maps in the layers: neither embeddings nor the output projection."""
     return [
         parameter
         for stack in model.modules()
@@ -60,26 +82,26 @@ def inner_matrices(model: nn.Module) -> list[Tensor]:
 
 
 class Muon(torch.optim.AdamW):
-    """Groups that are `turned` take the nearest orthogonal matrix of their momentum as their step; others Adam's.
+    """Muon: `orthogonalised` groups step by the orthogonal matrix nearest to their momentum, others as in Adam.
 
-    In such a step every direction counts alike, where a gradient's is made of a few that drown out the others.
+    Such a step moves equally far in every direction, whereas a few directions dominate a gradient.
     """
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         gradients: dict[Tensor, Tensor] = {}
         for group in self.param_groups:
-            if group["turned"]:
+            if group["orthogonalised"]:
                 members = [parameter for parameter in group["params"] if parameter.grad is not None]
-                self._turn(group, members)
+                self._orthogonal_step(group, members)
                 gradients |= {parameter: parameter.grad for parameter in members}
         for parameter in gradients:
             parameter.grad = None  # hides it from Adam
         super().step()
         for parameter, gradient in gradients.items():
-            parameter.grad = gradient  # a recorded pass knows its address
+            parameter.grad = gradient  # a CUDA graph writes to its address
 
-    def _turn(self, group: dict[str, Any], members: list[Tensor]) -> None:
+    def _orthogonal_step(self, group: dict[str, Any], members: list[Tensor]) -> None:
         shapes: dict[torch.Size, list[Tensor]] = {}
         for parameter in members:
             shapes.setdefault(parameter.shape, []).append(parameter)
@@ -102,9 +124,9 @@ class Muon(torch.optim.AdamW):
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """[n, rows, columns] -> about the nearest matrices whose singular values are all 1: Newton and Schulz's way.
+    """The approximately nearest orthogonal matrices, by Newton-Schulz iteration; [n, rows, columns] -> the same shape.
 
-    "About": they come out between 0.7 and 1.2, which serves a step as well. bfloat16 is exact enough for it.
+    Singular values come out between 0.7 and 1.2 instead of 1, which serves a step as well. bfloat16 is exact enough.
     """
     a, b, c = COEFFICIENTS
     tall = matrices.size(1) > matrices.size(2)

@@ -10,14 +10,14 @@ import torch
 from torch import nn
 
 from headwise.config import Recipe
-from headwise.data.batch.text_rows import PackedStream, TextBatch, ordered_rows
+from headwise.data.batch.text_rows import TextBatch, TextRowStream, ordered_rows
 from headwise.data.prepare.plain_text import PreparedText, Text
 from headwise.errors import ConfigError
 from headwise.models.folder.load import LoadedModel, Task
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored
-from headwise.train.loop import Objective, Validate
 from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
+from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, prediction_loss
 from headwise.train.tasks.language_tasks import (
     LanguageScores,
@@ -48,7 +48,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Caus
         recipe,
         prepared,
         loaded,
-        PackedStream(prepared.train, block, recipe.train.batch_tokens, recipe.seed),
+        TextRowStream(prepared.train, block, recipe.train.batch_tokens, recipe.seed),
         next_token(recipe.train.label_smoothing),
         validator(prepared.valid, recipe) if len(prepared.valid) > 1 else None,
     )
@@ -59,7 +59,7 @@ class CausalJob:
     recipe: Recipe
     prepared: PreparedText
     loaded: LoadedModel
-    stream: PackedStream
+    stream: TextRowStream
     objective: Objective
     validate: Validate | None
     metrics: tuple[str, ...] = ("loss",)
@@ -93,7 +93,7 @@ class CausalJob:
             word_perplexity=math.exp(min(nll / words, 700.0)) if words else None,
         )
 
-    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+    def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
         layers = self.loaded.config.decoder_layers
         return language_card("causal", layers, self.recipe, self.prepared, self.loaded, progress, scores, source)
 

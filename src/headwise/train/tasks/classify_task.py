@@ -25,11 +25,11 @@ from headwise.models.folder.load import LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.vision import VisionTransformer
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored
-from headwise.train.loop import Objective, Validate
 from headwise.train.report.card import Card, batches_of, model_card
 from headwise.train.start import first_model, given_tokenizer, starting_point
+from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, projected_cross_entropy
 from headwise.train.tasks.classify_data import Data, encode, files, own_tokenizer, read_texts
 
@@ -229,7 +229,7 @@ class ClassifyJob:
             say(f"{name}:\n{results[name]}")
         return results
 
-    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+    def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
         recipe, task = self.recipe, self.loaded.task
         truncated = joined(self.data.train).truncated
         held_out = ["", "The validation examples were held out of the training data."] if not recipe.data.valid else []

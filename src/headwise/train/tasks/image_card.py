@@ -6,7 +6,7 @@ from headwise.config import Recipe
 from headwise.data.prepare.result import SourceFile
 from headwise.models.folder.load import LoadedModel
 from headwise.models.folder.weights import parameter_count
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Scored
 from headwise.train.report.card import Card, batches_of, model_card
 
@@ -16,7 +16,7 @@ def image_card(
     loaded: LoadedModel,
     sizes: Mapping[str, int],
     files: Sequence[SourceFile],
-    progress: Progress,
+    progress: RunState,
     scores: Mapping[str, Scored],
     source: str,
 ) -> str:

@@ -26,10 +26,10 @@ from headwise.models.classifier import Classifier
 from headwise.models.folder.load import LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
 from headwise.models.vision import VisionTransformer
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored
-from headwise.train.loop import Objective, Validate
 from headwise.train.start import new_model, presets_of, starting_point
+from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss
 from headwise.train.tasks.image_card import image_card
 
@@ -111,7 +111,7 @@ class ImageJob:
             say(f"{name}:\n{scores[name]}")
         return scores
 
-    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+    def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
         return image_card(self.recipe, self.loaded, self.sizes, self.files, progress, scores, source)
 
 

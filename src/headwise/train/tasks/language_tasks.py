@@ -14,7 +14,7 @@ from headwise.models.folder.load import LoadedModel
 from headwise.models.folder.weights import parameter_count
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Tokenizer
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored
 from headwise.train.report.card import Card, batches_of, model_card
 
@@ -111,7 +111,7 @@ def language_card(
     recipe: Recipe,
     prepared: PreparedText,
     loaded: LoadedModel,
-    progress: Progress,
+    progress: RunState,
     scores: Mapping[str, Scored],
     source: str,
 ) -> str:

@@ -15,10 +15,10 @@ from headwise.data.prepare.plain_text import PreparedText, Text
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.load import LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored
-from headwise.train.loop import Objective, Validate
 from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
+from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, prediction_loss
 from headwise.train.tasks.language_tasks import (
     LanguageScores,
@@ -91,7 +91,7 @@ class MaskedJob:
                 say(f"{name}: not measured: it has fewer than language.block tokens")
         return scores
 
-    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+    def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
         layers = self.loaded.config.encoder_layers
         return language_card("masked", layers, self.recipe, self.prepared, self.loaded, progress, scores, source)
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from headwise.config import Recipe
-from headwise.data.batch.packed_pairs import PackedBatch, PackedStream
-from headwise.data.batch.stream import Batch, BatchStream, ordered_batches
+from headwise.data.batch.packed_pairs import PackedBatch, PackedPairStream
+from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream, ordered_pairs
 from headwise.data.prepare.parallel_text import directions, prepare, tag_languages, tested_files
 from headwise.data.prepare.result import Prepared, ValidSet
 from headwise.data.read.corpus import corpus_languages, read_corpus
@@ -24,12 +24,14 @@ from headwise.models.folder.weights import parameter_count
 from headwise.nn.kernels import usable_on
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Ids, Keys
-from headwise.train.checkpoint.checkpoint import Progress
+from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import DATA_KEY, Say, Scored, read_key
-from headwise.train.loop import Objective, Validate
 from headwise.train.report.card import translation_card
 from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
+from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, divergence, prediction_loss
+
+PairBatch = PaddedBatch | PackedBatch
 
 PACKED = "-packed"
 """In the key of the data of a run whose batches are packed: its place in them means nothing in others."""
@@ -115,7 +117,7 @@ class TranslationJob:
     recipe: Recipe
     prepared: Prepared
     loaded: LoadedModel
-    stream: BatchStream
+    stream: PaddedPairStream | PackedPairStream
     objective: Objective
     validate: Validate | None
     unit: str = "tokens"
@@ -126,12 +128,12 @@ class TranslationJob:
 
     @property
     def data_key(self) -> str:
-        return self.prepared.folder.name + (PACKED if isinstance(self.stream, PackedStream) else "")
+        return self.prepared.folder.name + (PACKED if isinstance(self.stream, PackedPairStream) else "")
 
     def describe(self) -> str:
         pairs = sum(len(train.corpus) for train in self.prepared.train)
         parameters = parameter_count(self.loaded.model) / 1e6
-        packed = ", packed" if isinstance(self.stream, PackedStream) else ""
+        packed = ", packed" if isinstance(self.stream, PackedPairStream) else ""
         size = self.prepared.tokenizer.size
         return f"{parameters:.1f} million parameters, {size:,} tokens, {pairs:,} training pairs{packed}"
 
@@ -139,7 +141,7 @@ class TranslationJob:
         with torch.compiler.set_stance("force_eager"):
             return test(self.recipe, self.prepared, self.loaded, say)
 
-    def card(self, progress: Progress, scores: Mapping[str, Scored], source: str) -> str:
+    def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
         tests = tested_files(self.recipe.data, self.prepared.folder.parent, lambda text: None)
         prepared = replace(self.prepared, files=[*self.prepared.files, *tests])
         return translation_card(self.recipe, prepared, self.loaded, progress, scores, source)
@@ -175,25 +177,23 @@ def packs(recipe: Recipe, run: Path, model: nn.Module, device: torch.device) -> 
     return wanted == "always" or (wanted == "auto" and possible and device.type == "cuda" and usable_on(device))
 
 
-def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> BatchStream:
+def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> PaddedPairStream | PackedPairStream:
     text, tokenizer = recipe.text, prepared.tokenizer
 
     def sampler(ids: Ids, lengths: Ids, keys: Keys) -> tuple[Ids, Ids]:
         return tokenizer.sample_batch(ids, lengths, text.sampling, text.candidates, keys)
 
     settings = (prepared.train, tokenizer, recipe.train.batch_tokens, recipe.seed, sampler if text.sampling else None)
-    if not packed:
-        return BatchStream(*settings)
-    stream = PackedStream(*settings)
-    stream.limit = recipe.model.position_limit
-    return stream
+    if packed:
+        return PackedPairStream(*settings, position_limit=recipe.model.position_limit)
+    return PaddedPairStream(*settings)
 
 
-def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Module, Batch | PackedBatch], TokenLoss]:
-    """The objective: the whole target in one pass under the causal mask, each token predicted from those
-    of the reference before it. With `agreement`, in two passes that differ by what is dropped out (see config.py)."""
+def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Module, PairBatch], TokenLoss]:
+    """The objective: the whole target in one pass under the causal mask, each token predicted from those of the
+    reference before it. With `agreement`, in two passes that differ by their dropout (see config.py)."""
 
-    def objective(model: nn.Module, batch: Batch | PackedBatch) -> TokenLoss:
+    def objective(model: nn.Module, batch: PairBatch) -> TokenLoss:
         assert isinstance(model, EncoderDecoder)
         projection = model.output_projection
         states, wanted, ignore = predictions(model, batch)
@@ -210,7 +210,7 @@ def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Mo
     return objective
 
 
-def predictions(model: EncoderDecoder, batch: Batch | PackedBatch) -> tuple[Tensor, Tensor, int | None]:
+def predictions(model: EncoderDecoder, batch: PairBatch) -> tuple[Tensor, Tensor, int | None]:
     """Hidden states [N, D], the tokens [N] to be predicted from them, and which of these stands for nothing, if any."""
     if isinstance(batch, PackedBatch):
         encoded = model.encode(batch.source, layout=batch.source_layout)
@@ -237,7 +237,7 @@ def validator(
     def loss_of(model: nn.Module, valid: ValidSet) -> float:
         nll, tokens = 0.0, 0
         languages = valid.target_language, valid.source_language
-        for batch in ordered_batches(valid.corpus, tokenizer, batch_tokens, languages[0], pairs, languages[1]):
+        for batch in ordered_pairs(valid.corpus, tokenizer, batch_tokens, languages[0], pairs, languages[1]):
             nll += objective(model, batch.to(device)).nll.item()
             tokens += batch.count
         return nll / max(tokens, 1)

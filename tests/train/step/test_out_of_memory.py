@@ -1,4 +1,4 @@
-"""Batches that do not fit are done in parts, with the result of the whole; and the budget that does fit is found."""
+"""Batches that do not fit in memory are computed in parts, with the result of the whole."""
 
 import os
 import resource
@@ -13,42 +13,21 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from headwise.config import from_tables, to_tables
 from headwise.data.batch.image_batches import ImageBatch
 from headwise.data.batch.labelled_batches import LabelledBatch
 from headwise.data.batch.masked import MaskedBatch
 from headwise.data.batch.text_rows import TextBatch
-from headwise.errors import ConfigError, TrainingError
-from headwise.files.tables import read_table
-from headwise.train.run import train
-from headwise.train.step import memory
+from headwise.errors import TrainingError
 from headwise.train.step.backward import Plain
 from headwise.train.step.loss import TokenLoss
-from headwise.train.step.memory import (
-    CPU_TOKENS,
-    STEP_TOKENS,
-    Surviving,
-    budgeted,
-    chosen,
-    find_batch_tokens,
-    halves,
-    largest,
-    out_of_memory,
-    rows_of,
-    settled,
-    surviving,
-)
+from headwise.train.step.out_of_memory import Surviving, halves, is_out_of_memory, surviving
 from headwise.train.tasks.translation_task import teacher_forcing
 from tests.train.small_runs import (
-    Batches,
     batch,
-    fit_recipe,
     run_fit,
-    run_recipe,
     silent,
     tiny_model,
     weights,
-    write_corpus,
 )
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU of NVIDIA's")
@@ -123,13 +102,12 @@ def test_what_did_not_fit_once_is_not_tried_again() -> None:
     model = tiny_model().train()
     objective, notes = Small(3), list[str]()
     backward = Surviving(Plain(model, objective, None), lines, notes.append)
-    optimiser = torch.optim.SGD(model.parameters(), 0.0)
     for _ in range(5):
         large = batch([4] * 6)
         expected, _ = plain_gradients(model, [large], large.count)
         backward(large, large.count)
         assert_gradients(model, expected)
-        backward.forget(optimiser)
+        backward.clear_gradients()
     assert objective.failures == 1
     assert len(notes) == 1
 
@@ -167,10 +145,12 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory() -> None:
 
     with pytest.raises(RuntimeError, match="mat1"):
         Surviving(Plain(tiny_model(), broken, None), lines, silent)(batch([3, 3]), 8)
-    assert not out_of_memory(RuntimeError("no"))
-    assert not out_of_memory(ValueError("out of memory"))
-    assert out_of_memory(MemoryError())
-    assert out_of_memory(RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory"))
+    assert not is_out_of_memory(RuntimeError("no"))
+    assert not is_out_of_memory(ValueError("out of memory"))
+    assert is_out_of_memory(MemoryError())
+    assert is_out_of_memory(
+        RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory")
+    )
 
 
 def test_with_several_processes_it_ends_with_advice() -> None:
@@ -199,13 +179,13 @@ def test_a_run_ends_with_the_weights_of_one_that_had_memory(tmp_path: Path) -> N
             torch.arange(12).view(3, 4), torch.zeros(3, 4, dtype=torch.int64), torch.tensor([1, 0, 1]), [7, 8, 9]
         ),
         TextBatch(torch.arange(15).view(3, 5), np.array([0, 5, 10])),
-        ImageBatch(torch.rand(3, 1, 2, 2), torch.rand(3, 4), 3),
+        ImageBatch(torch.rand(3, 1, 2, 2), torch.rand(3, 4), np.arange(3)),
     ],
     ids=lambda whole: type(whole).__name__,
 )
 def test_halves_have_all_rows(whole: Any) -> None:
     first, second = halves(whole)
-    assert (rows_of(whole), rows_of(first), rows_of(second)) == (3, 2, 1)
+    assert (len(whole), len(first), len(second)) == (3, 2, 1)
     for name, value in vars(whole).items():
         if isinstance(value, Tensor):
             assert torch.equal(torch.cat([getattr(first, name), getattr(second, name)]), value)
@@ -224,84 +204,21 @@ def test_halves_of_masked_rows_know_where_their_blanks_are() -> None:
     assert found == whole.targets.tolist()
 
 
-@pytest.mark.parametrize("most", [1, 255, 256, 300, 511, 4097, 12_000, 24_999, 25_000, 10**9])
-def test_the_largest_that_fits_is_found_in_few_tries(most: int) -> None:
-    tried: list[int] = []
-
-    def fits(tokens: int) -> bool:
-        tried.append(tokens)
-        return tokens <= most
-
-    found = largest(fits, 256, 25_000)
-    if most < 256:
-        assert found == 256
-    else:
-        assert found <= most
-        assert found >= 0.94 * min(most, 25_000)
-    assert len(tried) <= 14
-    assert len(set(tried)) == len(tried)
-
-
-@pytest.mark.parametrize("found", [256, 1000, 9_999, 12_500, 24_000, 25_000])
-@pytest.mark.parametrize("factor", [1, 3])
-def test_a_step_has_as_many_tokens_whatever_fits(found: int, factor: int) -> None:
-    recipe = budgeted(fit_recipe(batch_tokens="auto", accumulate=factor), found)
-    assert recipe.train.batch_tokens <= found
-    assert recipe.train.batch_tokens * recipe.train.accumulate == pytest.approx(factor * STEP_TOKENS, rel=0.02)
-
-
-def test_auto_is_a_word_of_the_recipe_and_survives_json() -> None:
-    recipe = fit_recipe(batch_tokens="auto")
-    assert recipe.train.batch_tokens == 0
-    assert from_tables(type(recipe), to_tables(recipe)) == recipe
-    with pytest.raises(ConfigError, match="whole number"):
-        fit_recipe(batch_tokens="automatic")
-
-
-def test_a_run_on_a_cpu_keeps_what_it_began_with(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path)
-    said: list[str] = []
-    recipe = run_recipe(corpus, tmp_path / "run", {"train.batch_tokens": "auto", "train.steps": 2})
-    train(recipe, silent)
-    stored = read_table(tmp_path / "run" / "recipe.json")["train"]
-    assert (stored["batch_tokens"], stored["accumulate"]) == (CPU_TOKENS, 2)
-    train(run_recipe(corpus, tmp_path / "run", {"train.batch_tokens": "auto", "train.steps": 4}), said.append)
-    assert not [text for text in said if "changed" in text and "batch_tokens" in text]
-
-
-def test_a_run_that_was_begun_elsewhere_goes_on_with_its_batches(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path)
-    begun = run_recipe(corpus, tmp_path / "run", {"train.batch_tokens": 96, "train.accumulate": 5, "train.steps": 1})
-    train(begun, silent)
-    again = settled(
-        run_recipe(corpus, tmp_path / "run", {"train.batch_tokens": "auto", "train.accumulate": 1}),
-        tmp_path / "run" / "recipe.json",
-    )
-    assert (again.train.batch_tokens, again.train.accumulate) == (96, 5)
-
-
-def test_pictures_are_counted_by_people() -> None:
-    recipe = fit_recipe(batch_tokens="auto")
-    pictures = type(recipe)(task="images", train=recipe.train)
-    with pytest.raises(ConfigError, match="how many pictures"):
-        chosen(pictures, lambda trial: None, torch.device("cpu"), silent)
-
-
 LIMITED = """
 import resource, sys
 import torch
 from headwise.config import ModelConfig
-from headwise.data.batch.stream import Batch
+from headwise.data.batch.padded_pairs import PaddedBatch
 from headwise.models.build import build
 from headwise.train.step.backward import Plain
-from headwise.train.step.memory import surviving
+from headwise.train.step.out_of_memory import surviving
 from headwise.train.tasks.translation_task import teacher_forcing
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
 model = build(ModelConfig(width=32, heads=4, hidden=64, encoder_layers=2, decoder_layers=2, dropout=0.0), 50, 0)
 source, target = torch.randint(4, 50, (256, 96)), torch.randint(4, 50, (256, 97))
-batch = Batch(source, target, [(0, i) for i in range(256)], 256 * 96, 256 * 96)
+batch = PaddedBatch(source, target, [(0, i) for i in range(256)], 256 * 96, 256 * 96)
 whole = Plain(model, teacher_forcing(0.1), None)(batch, batch.count)
 expected = [weight.grad.clone() for weight in model.parameters()]
 model.zero_grad()
@@ -348,11 +265,6 @@ def limited() -> Any:
     torch.cuda.set_per_process_memory_fraction(1.0)
 
 
-class Longest(Batches):
-    def longest(self, batch_tokens: int) -> Any:
-        return batch([255] * max(1, batch_tokens // 257))
-
-
 @CUDA
 def test_a_gpu_that_is_too_small_is_survived(limited: Callable[[], None]) -> None:
     model = tiny_model(width=256, hidden=1024).cuda().train()
@@ -369,18 +281,3 @@ def test_a_gpu_that_is_too_small_is_survived(limited: Callable[[], None]) -> Non
         if weight.grad is not None:
             torch.testing.assert_close(weight.grad, expected[name], atol=1e-5, rtol=1e-3, msg=name)
     assert notes
-
-
-@CUDA
-def test_the_budget_of_a_gpu_is_found(limited: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    total = torch.cuda.get_device_properties(0).total_memory
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2**30, total))
-    model = tiny_model(width=256, hidden=1024).cuda()
-    recipe = fit_recipe(batch_tokens="auto")
-    before = torch.cuda.get_rng_state()
-    found = find_batch_tokens(model, teacher_forcing(0.1), Longest([]), recipe, None)
-    assert memory.FEWEST <= found < STEP_TOKENS
-    assert torch.equal(torch.cuda.get_rng_state(), before)
-    assert all(weight.grad is None for weight in model.parameters())
-    backward = Plain(model, teacher_forcing(0.1), None)
-    backward(Longest([]).longest(found).to(torch.device("cuda")), 1)
