@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pickle
+import re
 import shutil
 from collections.abc import Iterator
 from functools import cache
@@ -371,6 +372,59 @@ def test_damaged_files(folders: dict[str, Path], tmp_path: Path, name: str) -> N
     (tmp_path / name).write_bytes(b"{")
     with pytest.raises(CheckpointError, match="damaged"):
         load_published(tmp_path, {})
+
+
+def replacing(times: int) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * times}
+
+
+HOSTILE: dict[str, dict[str, Any]] = {
+    "growing normalisers": {"normalizer": {"type": "Sequence", "normalizers": [replacing(1000)] * 3}},
+    "an empty pattern": {"normalizer": {"type": "Replace", "pattern": {"String": ""}, "content": "b" * 100}},
+    "a growing decoder": {"decoder": replacing(10**6)},
+    "a backtracking pattern": {
+        "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a+)+b"}, "behavior": "Isolated", "invert": False}
+    },
+    "no pattern": {"normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": "b"}},
+    "merges of unknown pieces": {"model": {"type": "BPE", "vocab": {"a": 0, "[CLS]": 1}, "merges": [["a", "zz"]]}},
+    "merges to unknown pieces": {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]]}},
+    "words without an unknown one": {"model": {"type": "WordLevel", "vocab": {"[CLS]": 1}, "unk_token": "no"}},
+    "no words": {"model": {"type": "WordLevel", "vocab": {}, "unk_token": "[UNK]"}, "added_tokens": []},
+    "no pieces": {"model": {"type": "Unigram", "vocab": [], "unk_id": 0}, "added_tokens": []},
+    "pieces without an unknown one": {"model": {"type": "Unigram", "vocab": [["b", -1.0]]}, "added_tokens": []},
+    "an id beyond all bounds": {
+        "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 10**9}, "unk_token": "[UNK]"}
+    },
+    "a frame of unknown tokens": {
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "no", "type_id": 0}}],
+            "pair": [],
+            "special_tokens": {},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_tokenizer_is_refused_in_one_line(folders: dict[str, Path], name: str, tmp_path: Path) -> None:
+    reference(folders["bert"]).save_pretrained(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | HOSTILE[name]))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(CheckpointError) as caught:
+        load(tmp_path).encode("a" * 3000)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"x": ' + "9" * 5000 + "}"], ids=["deep", "digits"])
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json"])
+def test_json_that_python_cannot_hold(folders: dict[str, Path], name: str, content: str, tmp_path: Path) -> None:
+    shutil.copytree(folders["gpt2"], tmp_path, dirs_exist_ok=True)
+    (tmp_path / name).write_text(content)
+    with pytest.raises(CheckpointError, match=re.escape(name)):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x05", b"no tokenizer at all"])

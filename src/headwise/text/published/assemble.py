@@ -26,6 +26,7 @@ def assemble(library: tokenizers.Tokenizer, facts: Facts, defaults: Mapping[str,
     `defaults` are the names of roles that the files leave out.
     """
     names = facts.names(dict(defaults))
+    _check_ids(library, facts)
     _add_listed(library, facts)
     add_specials(library, [*names.values(), *facts.extra])
     _add_bos_eos(library, facts, names)
@@ -41,6 +42,13 @@ def assemble(library: tokenizers.Tokenizer, facts: Facts, defaults: Mapping[str,
         settings["prefixes"] = prefixes
     languages = dict.fromkeys([*tags, *(language for pair in prefixes for language in pair.split())])
     return Library(Parts(tuple(languages), settings=settings, files={DESCRIPTION: str(library.to_str()).encode()}))
+
+
+def _check_ids(library: tokenizers.Tokenizer, facts: Facts) -> None:
+    """Refuse a vocabulary with ids far beyond the number of its tokens: the library walks over all ids."""
+    ids = library.get_vocab(with_added_tokens=True).values()
+    if max(ids, default=0) > 10 * len(ids) + 1_000_000:
+        raise CheckpointError(f"{facts.folder}: the vocabulary is damaged: {len(ids)} tokens, but the id {max(ids)}")
 
 
 def add_specials(library: tokenizers.Tokenizer, names: Sequence[str]) -> None:

@@ -6,14 +6,16 @@ they go, is read from the files once (see `published.py`) and saved with it.
 """
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import tokenizers
 
-from headwise.errors import CheckpointError, ConfigError
+from headwise.errors import CheckpointError, ConfigError, HeadwiseError
 from headwise.files.atomic import write_bytes, write_json
 from headwise.text.normalise import normalise_all, well_formed
 from headwise.text.specials import Specials
@@ -27,15 +29,56 @@ TOGETHER = 4096
 """Texts that are encoded at once: what the library returns is many times as large as the ids."""
 
 
-def parse(description: bytes) -> tokenizers.Tokenizer:
-    """The library's object, with nothing cut off and nothing filled up."""
+MOST_GROWTH = 64
+"""How many times as long as its text a normaliser or a decoder may make it."""
+
+
+@contextmanager
+def library_errors(what: str) -> Iterator[None]:
+    """Turn whatever the tokenizers library raises into a CheckpointError of one line.
+
+    It raises plain Exception, and where its Rust code panics a PanicException, which derives from BaseException.
+    """
     try:
+        yield
+    except HeadwiseError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise CheckpointError(f"{what}: {reason}") from None
+
+
+def parse(description: bytes, where: str = "the tokenizer") -> tokenizers.Tokenizer:
+    """The library's tokenizer, without truncation and padding."""
+    with library_errors(f"{where} cannot be read"):
         tokenizer = tokenizers.Tokenizer.from_str(description.decode())
-    except Exception as error:  # the library raises plain Exception
-        raise CheckpointError(f"the tokenizer cannot be read: {error}") from None
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
     return tokenizer
+
+
+def check_growth(description: Mapping[str, Any], where: str = "the tokenizer") -> None:
+    """Refuse normalisers and decoders whose replacements could make a text grow without bound."""
+    for name in ("normalizer", "decoder"):
+        growth = _growth(description.get(name))
+        if growth > MOST_GROWTH:
+            raise CheckpointError(f"{where} is refused: its {name} could make a text {growth:.0f} times as long")
+
+
+def _growth(part: object) -> float:
+    if isinstance(part, list):
+        return math.prod(map(_growth, part))
+    if not isinstance(part, dict):
+        return 1.0
+    if part.get("type") == "Replace":
+        pattern, content = part.get("pattern"), part.get("content")
+        fixed = pattern.get("String") if isinstance(pattern, dict) else None
+        shortest = max(1, len(fixed)) if isinstance(fixed, str) else 1
+        inserted = 0 if isinstance(fixed, str) and fixed else 1  # other patterns may match between two characters
+        return max(1.0, inserted + len(content) / shortest) if isinstance(content, str) else 1.0
+    return math.prod(map(_growth, part.values()))
 
 
 class Library(Tokenizer):
@@ -49,32 +92,40 @@ class Library(Tokenizer):
         if DESCRIPTION not in parts.files:
             raise CheckpointError("the library's part of this tokenizer is missing")
         description = parts.files[DESCRIPTION]
+        try:
+            table = json.loads(description)
+        except (ValueError, RecursionError) as error:
+            raise CheckpointError(f"the library's part of this tokenizer is damaged: {error}") from None
+        check_growth(table)
         self._library = parse(description)
         super().__init__(parts, self._read_specials(parts))
         self._library.encode_special_tokens = not self.finds_specials
         self._clean_up: bool = parts.settings.get("clean_up", False)
-        model = json.loads(description)
-        self._byte_level = _mentions(model.get("decoder"), "ByteLevel")
-        self._continuing: str = model["model"].get("continuing_subword_prefix") or ""
-        self._ending: str = model["model"].get("end_of_word_suffix") or ""
+        self._byte_level = _mentions(table.get("decoder"), "ByteLevel")
+        self._continuing: str = table["model"].get("continuing_subword_prefix") or ""
+        self._ending: str = table["model"].get("end_of_word_suffix") or ""
         self._pieces = {i: piece for piece, i in self._library.get_vocab(with_added_tokens=True).items()}
+        if not self._pieces:
+            raise CheckpointError("the vocabulary of this tokenizer is empty")
+        self._size = max(self._pieces) + 1
         self._added = self._library.get_added_tokens_decoder()
 
     def _read_specials(self, parts: Parts) -> Specials:
         try:
             return Specials.from_table(parts.settings["specials"])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise CheckpointError("the special tokens of this tokenizer are missing or damaged") from None
 
     @property
     def size(self) -> int:
-        return max(self._pieces) + 1
+        return self._size
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         prepared = [well_formed(text) for text in texts] if self.keeps_text else normalise_all(texts)
         stretches = (prepared[first : first + TOGETHER] for first in range(0, len(prepared), TOGETHER))
         encoded = (self._library.encode_batch_fast(some, add_special_tokens=False) for some in stretches)
-        return [each.ids for some in encoded for each in some]
+        with library_errors("the tokenizer cannot encode a text"):
+            return [each.ids for some in encoded for each in some]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         if not self._ending:
@@ -122,11 +173,13 @@ class Library(Tokenizer):
         return config | {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": self._clean_up}
 
     def _encode(self, text: str) -> list[int]:
-        ids: list[int] = self._library.encode(text, add_special_tokens=False).ids
-        return ids
+        with library_errors("the tokenizer cannot encode a text"):
+            ids: list[int] = self._library.encode(text, add_special_tokens=False).ids
+            return ids
 
     def _decode(self, ids: list[int]) -> str:
-        text: str = self._library.decode(ids, skip_special_tokens=True)
+        with library_errors("the tokenizer cannot decode a text"):
+            text: str = self._library.decode(ids, skip_special_tokens=True)
         return clean_up(text) if self._clean_up else text
 
     def _alone(self, i: int) -> str:

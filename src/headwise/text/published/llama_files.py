@@ -11,7 +11,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from headwise.errors import CheckpointError, ConfigError
 from headwise.text.published.assemble import add_specials, assemble, template
 from headwise.text.published.facts import Facts
-from headwise.text.published.hf_tokenizer import Library
+from headwise.text.published.hf_tokenizer import Library, library_errors
 from headwise.text.published.sentencepiece_file import CONTROL, USER_DEFINED
 
 _LLAMA = {"unk": "<unk>", "bos": "<s>", "eos": "</s>"}
@@ -70,7 +70,13 @@ def from_llama2c(content: bytes) -> Library:
 
 
 def from_gguf(metadata: Mapping[str, Any]) -> Library:
-    """From `tokenizer.ggml.*`: the model `gpt2` (byte-level merges) or `llama` (SentencePiece scores)."""
+    """The tokenizer of a GGUF file, from the keys `tokenizer.ggml.*` of its metadata."""
+    with library_errors("the tokenizer of the GGUF file is damaged"):
+        return _from_gguf(metadata)
+
+
+def _from_gguf(metadata: Mapping[str, Any]) -> Library:
+    """The model is `gpt2` (byte-level merges) or `llama` (SentencePiece scores)."""
     kind = metadata.get("tokenizer.ggml.model")
     tokens: list[str] = list(metadata.get("tokenizer.ggml.tokens") or [])
     if kind not in ("gpt2", "llama") or not tokens:

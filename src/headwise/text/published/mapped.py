@@ -46,7 +46,15 @@ class Mapped(Tokenizer):
             found = sorted(parts.settings["found"], key=len, reverse=True)
             self._split = re.compile("(" + "|".join(map(re.escape, found)) + ")")
             self._pieces = {i: piece for piece, i in self._target_ids.items()} | dict(self._names)
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OSError, re.error):
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RuntimeError,
+            OSError,
+            re.error,
+        ):  # RecursionError is a RuntimeError
             raise CheckpointError("a part of this tokenizer is missing or damaged") from None
         self._added: dict[str, int] = {name: i for i, name in self._names.items()}
 

@@ -8,7 +8,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from headwise.errors import CheckpointError, ConfigError
 from headwise.text.published.assemble import add_specials, assemble
 from headwise.text.published.facts import Facts, known_class
-from headwise.text.published.hf_tokenizer import Library
+from headwise.text.published.hf_tokenizer import Library, library_errors
 
 _END = "</w>"
 _BERT = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
@@ -84,12 +84,8 @@ def merges_and_vocabulary(facts: Facts, vocabulary: str, merges: str) -> Library
     pairs = [(left, right) for left, space, right in (line.partition(" ") for line in lines[_header(lines) :]) if space]
     default = "RobertaTokenizer" if {"<s>", "</s>"} <= ids.keys() else "GPT2Tokenizer"
     kind = known_class(facts, f"{vocabulary} and {merges}", MERGES, MODEL_TYPES, default)
-    try:
+    with library_errors(f"{facts.folder}: {vocabulary} and {merges} do not fit"):
         return MERGES[kind](facts, ids, pairs)
-    except CheckpointError:
-        raise
-    except Exception as error:  # the tokenizers library raises plain Exception
-        raise CheckpointError(f"{facts.folder}: {vocabulary} and {merges} do not fit: {error}") from None
 
 
 def _byte_level(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> tokenizers.Tokenizer:

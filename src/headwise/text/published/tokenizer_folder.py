@@ -4,13 +4,12 @@ The reference is the transformers library: `encode` gives its ids without specia
 without them, `frame` its special tokens. Each row of `FORMS` is one set of files.
 """
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headwise.errors import CheckpointError
 from headwise.text.published.facts import Facts, gather
+from headwise.text.published.hf_tokenizer import library_errors
 from headwise.text.published.llama_files import from_llama2c
 from headwise.text.published.mapped_files import m2m100, marian
 from headwise.text.published.merges import is_wordpiece, merges_and_vocabulary, vocabulary_lines
@@ -25,13 +24,10 @@ def load_published(folder: Path, config: dict[str, Any]) -> Tokenizer | None:
     None if the folder has no tokenizer files, or a vocab.txt that is not BERT's.
     """
     facts = gather(Path(folder), config)
-    try:
+    with library_errors(f"{folder}: a file of its tokenizer is damaged"):
         for fits, build in FORMS:
             if fits(facts):
                 return build(facts)
-    except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:  # values of the wrong kind
-        problem = f"{type(error).__name__}: {error}"
-        raise CheckpointError(f"{folder}: a file of its tokenizer is damaged ({problem})") from None
     return None
 
 

@@ -13,7 +13,7 @@ from tokenizers import normalizers
 
 from headwise.text.published.assemble import assemble
 from headwise.text.published.facts import Facts
-from headwise.text.published.hf_tokenizer import Library, parse
+from headwise.text.published.hf_tokenizer import Library, check_growth, parse
 from headwise.text.published.merges import MERGES, MODEL_TYPES, WORDPIECE, set_roberta_frame, wordpiece
 
 _CLASSES = (
@@ -38,6 +38,8 @@ def has_tokenizer_json(facts: Facts) -> bool:
 def from_tokenizer_json(facts: Facts) -> Library:
     """The tokenizer of a tokenizer.json, with what tokenizer_config.json has to say about it."""
     description = facts.read_json("tokenizer.json")
+    where = str(facts.folder / "tokenizer.json")
+    check_growth(description, where)
     kind = facts.class_name or _CLASSES.get(str(facts.config.get("model_type")), "")
     if kind in WORDPIECE and description["model"].get("type") == "WordPiece":
         return wordpiece(_with_added(facts, description), description["model"]["vocab"])
@@ -51,7 +53,7 @@ def from_tokenizer_json(facts: Facts) -> Library:
     unk = facts.names({"unk": "<unk>"}).get("unk", "")
     if kind == "OpenAIGPTTokenizer":
         description["model"]["unk_token"] = unk
-    library = parse(json.dumps(description, ensure_ascii=False).encode())
+    library = parse(json.dumps(description, ensure_ascii=False).encode(), where)
     if byte_level and kind == "GPTNeoXTokenizer":
         library.normalizer = normalizers.NFC()
     if byte_level and kind in ("BartTokenizer", "RobertaTokenizer"):
