@@ -1,6 +1,7 @@
 """Texts as vectors: the pooling by hand, and padding that changes nothing."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from headwise.models.folder.load import LoadedModel
 from headwise.nn.pooling import POOLINGS
 from tests.kinds import BERT, GPT, classifier, encoder, language_model
 from tests.taught import taught
+from tests.text.published.published_files import FAMILIES
 
 TEXTS = ["A dog", "My sister finds a small fish.", "", "The cat"]
 MODELS: dict[str, Callable[[], LoadedModel]] = {
@@ -75,3 +77,27 @@ def test_nothing_and_an_unknown_pooling() -> None:
     assert embedder.embed([]).shape == (0, embedder.width)
     with pytest.raises(ConfigError, match="there are: first, last, mean"):
         embedder.embed("a", pooling="max")
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_a_padding_token_in_a_text_is_attended_to_as_in_the_reference(family: str, tmp_path: Path) -> None:
+    hf = pytest.importorskip("transformers", reason="the reference library is a development dependency")
+    folder = FAMILIES[family](tmp_path / family)
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    shape |= {"vocab_size": len(tokenizer), "max_position_embeddings": 64, "pad_token_id": tokenizer.pad_token_id}
+    kind = {"bert": (hf.BertConfig, hf.BertModel), "roberta": (hf.RobertaConfig, hf.RobertaModel)}[family]
+    reference = kind[1](kind[0](**shape), add_pooling_layer=False).eval()
+    for weight in reference.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    reference.save_pretrained(folder)
+    pad = tokenizer.pad_token
+    texts = [f"the old {pad} sailor", f"{pad} {pad} the boat is green and the sailor is old", "the sailor", pad]
+    inputs = tokenizer(texts, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        hidden = reference(**inputs).last_hidden_state
+    real = inputs["attention_mask"][..., None]
+    expected = (hidden * real).sum(1) / real.sum(1)
+    ours = Embedder(folder, device="cpu").embed(texts, normalise=False)
+    assert torch.allclose(ours, expected, atol=1e-5)

@@ -9,6 +9,7 @@ from headwise.models.masked_lm import MaskedLM
 from headwise.models.vision import VisionTransformer
 from headwise.nn.dropout import Dropout
 from headwise.nn.init import initialise
+from headwise.nn.masks import real_tokens
 from headwise.nn.pooling import POOLINGS
 
 Body = CausalLM | MaskedLM | VisionTransformer
@@ -38,7 +39,7 @@ class Classifier(nn.Module):
             pooled = self.body.pool(hidden)
         else:
             every = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
-            real = every if isinstance(self.body, VisionTransformer) else inputs != self.body.pad
+            real = every if isinstance(self.body, VisionTransformer) else real_tokens(inputs, self.body.pad)
             pooled = POOLINGS[self.pooling](hidden, real)
         logits: Tensor = self.output(self.dropout(pooled))
         return logits

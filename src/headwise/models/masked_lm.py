@@ -13,7 +13,7 @@ from headwise.nn.feed_forward import ACTIVATIONS
 from headwise.nn.init import initialise
 from headwise.nn.masks import padding_mask
 from headwise.nn.pooling import POOLERS, Pooler
-from headwise.nn.positions import PositionEncoding
+from headwise.nn.positions import Learned, PositionEncoding
 from headwise.nn.recurrent import RecurrentStack
 from headwise.nn.stack import Stack, StackOutput
 
@@ -53,7 +53,7 @@ class MaskedLM(nn.Module):
     def encode(self, tokens: Tensor, segments: Tensor | None = None, capture: bool = False) -> Encoded:
         """Encode ids [B, T], with the numbers of their segments [B, T] (all 0 if not given), to hidden states."""
         length = tokens.size(1)
-        positions = torch.arange(length, device=tokens.device)
+        positions = self._positions(tokens)
         x = self.embedding(tokens)
         if self.segments is not None:
             x = x + self.segments(torch.zeros_like(tokens) if segments is None else segments)
@@ -72,6 +72,17 @@ class MaskedLM(nn.Module):
         )
         output: StackOutput = self.encoder(x, context)
         return Encoded(output.hidden, mask, output.self_weights)
+
+    def _positions(self, tokens: Tensor) -> Tensor:
+        """The positions of ids [B, T]: [T], or [B, T] in RoBERTa, which does not count the padding id.
+
+        There a padding id within a text has the row of the table before the first position. Training leaves this
+        out: it would add up the gradients of the table in another order.
+        """
+        if self.training or not isinstance(self.positions, Learned) or self.positions.offset != self.pad + 1:
+            return torch.arange(tokens.size(1), device=tokens.device)
+        counted = tokens != self.pad
+        return counted.cumsum(1) * counted - 1
 
     def pool(self, hidden: Tensor) -> Tensor:
         """Pool hidden states: [B, T, D] -> [B, D], the first position, through the pooler if there is one."""

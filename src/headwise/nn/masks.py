@@ -8,9 +8,17 @@ import torch
 from torch import Tensor
 
 
+def real_tokens(tokens: Tensor, pad: int) -> Tensor:
+    """Which of the ids [B, S] are no padding, [B, S]. Padding ends a row: a padding id before other tokens is text.
+
+    A text may contain the name of a published tokenizer's padding token, as in "fill [PAD] in".
+    """
+    return (tokens != pad).flip(1).cumsum(1).flip(1) > 0
+
+
 def padding_mask(tokens: Tensor, pad: int) -> Tensor:
     """The padding mask of ids [B, S]: every query may attend to every real token, [B, 1, 1, S]."""
-    return (tokens != pad)[:, None, None, :]
+    return real_tokens(tokens, pad)[:, None, None, :]
 
 
 def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> Tensor:

@@ -58,7 +58,8 @@ class NativeModel:
     def start(self, sources: Sequence[Sequence[int]]) -> Search:
         """Sources (ids) in the engine's caches, before the first token. What is padding in them costs nothing."""
         rows = [np.array(source, np.int64) for source in sources]
-        places = [np.flatnonzero(row != self.pad) for row in rows]
+        real = [np.flatnonzero(row != self.pad) for row in rows]
+        places = [np.arange(found[-1] + 1 if len(found) else 0) for found in real]  # padding ends a row
         tokens = [row[kept] for row, kept in zip(rows, places, strict=True)]
         lengths = np.array([len(kept) for kept in places], np.int64)
         placing, _ = self.source_positions.up_to(max(map(len, rows), default=0))
