@@ -11,9 +11,11 @@ import torch
 
 from headwise.config import TextConfig
 from headwise.decode.batching import padded
-from headwise.decode.engines import make_engine
+from headwise.decode.engines.table import make_engine
 from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.models.build import build
+from headwise.models.export.ctranslate2 import added_to_source, write_translator
+from headwise.models.export.pieces import vocabularies
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.load import load
 from headwise.models.folder.weights import weights_of
@@ -30,7 +32,7 @@ Run = Callable[[Sources, int, int], int]
 
 @cache
 def random_translator(preset: str = "base") -> LoadedModel:
-    """Of words, so that each id is a word: what comes out means nothing, but takes as long."""
+    """A random model over words, so that each id is a word: its translations mean nothing, but take as long."""
     torch.manual_seed(0)
     tokenizer = train_tokenizer(
         TextConfig(kind="words", vocabulary=VOCABULARY), [f"w{i}" for i in range(VOCABULARY)], []
@@ -52,7 +54,7 @@ def random_sources(loaded: LoadedModel, count: int, length: int) -> list[list[in
 
 
 def ours(loaded: LoadedModel, name: str, device: torch.device, *, exactly: bool = True) -> Run:
-    """An engine of ours, given ids. `exactly`: all translations are as long as is asked."""
+    """One of Headwise's engines. `exactly`: every translation has the length that is asked for."""
     engine = make_engine(name, loaded, device)
     tokenizer = loaded.tokenizer
     assert tokenizer is not None
@@ -68,6 +70,39 @@ def ours(loaded: LoadedModel, name: str, device: torch.device, *, exactly: bool 
         return sum(len(each[0].tokens) for each in found)
 
     return run
+
+
+class CTranslate2:
+    """The same weights in CTranslate2, on a CPU."""
+
+    def __init__(self, loaded: LoadedModel, precision: str) -> None:
+        import ctranslate2
+
+        assert loaded.tokenizer is not None
+        with tempfile.TemporaryDirectory() as folder:
+            write_translator(loaded, Path(folder), precision)
+            self._translator = ctranslate2.Translator(
+                folder, compute_type=precision, intra_threads=torch.get_num_threads()
+            )
+        self._tokenizer = loaded.tokenizer
+        self._pieces, targets = vocabularies(loaded.tokenizer, loaded.description.rows)
+        self._ids = {piece: number for number, piece in enumerate(targets)}
+        self._first, self._end = added_to_source(loaded)
+
+    def __call__(self, sources: Sources, beam: int, length: int) -> int:
+        found = self._search(sources, beam, min_decoding_length=length, max_decoding_length=length)
+        return sum(map(len, found))
+
+    def translate(self, texts: Sequence[str], beam: int, batch_tokens: int) -> list[list[int]]:
+        """Texts to token ids; CTranslate2 sorts and batches them by itself."""
+        before, after = self._tokenizer.source_frame("", "")
+        sources = [[*before, *ids, *after] for ids in self._tokenizer.encode_batch(list(texts))]
+        return self._search(sources, beam, max_batch_size=batch_tokens, batch_type="tokens", max_input_length=0)
+
+    def _search(self, sources: Sources, beam: int, **how: Any) -> list[list[int]]:
+        pieces = [[self._pieces[i] for i in ids[int(self._first) : len(ids) - int(self._end)]] for ids in sources]
+        results = self._translator.translate_batch(pieces, beam_size=beam, **how)
+        return [[self._ids[piece] for piece in result.hypotheses[0]] for result in results]
 
 
 class Transformers:

@@ -1,4 +1,4 @@
-"""How fast a CPU translates: our engines, CTranslate2 and `transformers`, the same weights, taking turns in one run.
+"""Translation speed on a CPU: Headwise's engines, CTranslate2 and `transformers`, with the same weights, interleaved.
 
     python benchmarks/translate_cpu.py                                  # batches of 1 and 16, greedy and beam 4
     python benchmarks/translate_cpu.py --systems int8 ctranslate2-int8 --batch 16 --beam 4 --repeats 10
@@ -6,8 +6,8 @@
     python benchmarks/translate_cpu.py --memory                         # and the start, of a process for each system
     python benchmarks/translate_cpu.py --growth --plot docs/images/translate_cpu.png
 
-A random Transformer base, 64 sentences of 25 tokens, translations of 25. Of the repeats the fastest counts; for batches
-of one the median and the 95th percentile of a sentence too. CPU seconds, beside the clock, tell a busy machine.
+A random Transformer base, 64 sentences of 25 tokens, translations of 25. The fastest repeat counts; for batches of one
+sentence the median and the 95th percentile are reported too. CPU seconds beside the clock reveal a busy machine.
 """
 
 import argparse
@@ -20,25 +20,27 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from rows import Row, add_output, show, write
-from translate_common import Run, Transformers, opened, ours, random_sources
+from translate_common import CTranslate2, Run, Transformers, opened, ours, random_sources
 
 from headwise.data.read.files import numbered_lines
+from headwise.decode.batching import BATCH_TOKENS
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.evaluate import compare
 from headwise.models.export.ctranslate2 import write_translator
 from headwise.models.export.pieces import vocabularies
 from headwise.models.folder.description import LoadedModel
-from headwise.models.folder.load import convert, save_model
+from headwise.models.folder.load import convert, load, save_model
 from headwise.models.folder.weights import weights_of
 from headwise.models.published.exchange import export_published
 from headwise.models.published.formats import write_folder
 
 DEVICE = torch.device("cpu")
-SYSTEMS = ("int8", "float32", "ctranslate2-int8", "ctranslate2", "transformers")
+SYSTEMS = ("int8", "plain", "ctranslate2-int8", "ctranslate2", "transformers")
 
 
 def make(name: str, folder: str, preset: str) -> tuple[LoadedModel, Run]:
@@ -46,8 +48,16 @@ def make(name: str, folder: str, preset: str) -> tuple[LoadedModel, Run]:
     import dataclasses
 
     loaded = opened(folder, preset)
-    loaded = dataclasses.replace(loaded, model=copy.deepcopy(loaded.model))  # an engine may round it
-    return loaded, Transformers(loaded, DEVICE, torch.float32) if name == "transformers" else ours(loaded, name, DEVICE)
+    loaded = dataclasses.replace(loaded, model=copy.deepcopy(loaded.model))  # an engine may quantise it
+    if name == "transformers":
+        return loaded, Transformers(loaded, DEVICE, torch.float32)
+    if name.startswith("ctranslate2"):
+        return loaded, CTranslate2(loaded, precision_of(name))
+    return loaded, ours(loaded, name, DEVICE)
+
+
+def precision_of(system: str) -> str:
+    return "int8" if system.endswith("int8") else "float32"
 
 
 def measure(
@@ -81,22 +91,41 @@ def measure(
     return rows
 
 
+def text_system(name: str, model: str) -> Callable[[list[str], int], tuple[list[str], int]]:
+    """Texts and a beam -> translations, and how many tokens they have."""
+    if name.startswith("ctranslate2"):
+        loaded = load(model)
+        assert loaded.tokenizer is not None
+        theirs, tokenizer = CTranslate2(loaded, precision_of(name)), loaded.tokenizer
+
+        def theirs_run(texts: list[str], beam: int) -> tuple[list[str], int]:
+            found = theirs.translate(texts, beam, BATCH_TOKENS)
+            return [tokenizer.decode(ids) for ids in found], sum(map(len, found))
+
+        return theirs_run
+    translator = Translator(model, "cpu", name)
+
+    def run(texts: list[str], beam: int) -> tuple[list[str], int]:
+        found = translator.translate(texts, options=TranslateOptions(beam=beam, alignments=False))
+        return [each.text for each in found], sum(len(each.tokens) for each in found)
+
+    return run
+
+
 def whole_file(args: argparse.Namespace) -> list[Row]:
     """Translated from text to text, as `headwise translate` does."""
     texts = [text for _, text in itertools.islice(numbered_lines(args.source), args.lines or None)]
     wanted = [text for _, text in itertools.islice(numbered_lines(args.reference), args.lines or None)]
     names = [name for name in args.systems if name != "transformers"]
-    translators = {name: Translator(args.model, "cpu", name) for name in names}
+    systems = {name: text_system(name, args.model) for name in names}
     rows: dict[tuple[str, int], Row] = {}
     for _, beam, name in itertools.product(range(args.repeats), args.beam, names):
-        options = TranslateOptions(beam=beam, alignments=False)
         begun, cpu = time.perf_counter(), time.process_time()
-        found = translators[name].translate(texts, options=options)
+        found, tokens = systems[name](texts, beam)
         spent, worked = time.perf_counter() - begun, time.process_time() - cpu
-        tokens = sum(len(each.tokens) for each in found)
         before = rows.get((name, beam), {"tokens/s": 0})
         if tokens / spent > before["tokens/s"]:
-            bleu = compare([each.text for each in found], wanted).bleu
+            bleu = compare(found, wanted).bleu
             rows[name, beam] = {
                 "system": name, "beam": beam, "sentences/s": round(len(texts) / spent, 1),
                 "tokens/s": round(tokens / spent), "tokens/CPU s": round(tokens / worked), "BLEU": round(bleu, 2),
@@ -106,7 +135,7 @@ def whole_file(args: argparse.Namespace) -> list[Row]:
 
 
 def memory(args: argparse.Namespace) -> list[Row]:
-    """Of a process for each system, with the model in its own format: resident megabytes at their peak, and seconds."""
+    """Peak resident megabytes and start-up seconds of one process per system, with the model in its own format."""
     loaded = opened(args.model, args.preset)
     assert loaded.tokenizer is not None
     count, length = max(args.batch), args.length
@@ -150,7 +179,7 @@ def write_model(loaded: LoadedModel, system: str, folder: Path) -> Path:
     """The model as this system reads it."""
     folder.mkdir()
     if system.startswith("ctranslate2"):
-        write_translator(loaded, folder, "int8" if system.endswith("int8") else "float32")
+        write_translator(loaded, folder, precision_of(system))
     elif system == "transformers":
         described = loaded.description
         weights = weights_of(loaded.model)
@@ -158,15 +187,15 @@ def write_model(loaded: LoadedModel, system: str, folder: Path) -> Path:
             folder, *export_published(loaded.config, weights, described.rows, described.specials, "marian", ())
         )
     else:
-        save_model(folder / "float32", loaded)
+        save_model(folder / "plain", loaded)
         if system == "int8":
-            convert(folder / "float32", folder / "int8", "headwise", precision="int8")
+            convert(folder / "plain", folder / "int8", "headwise", precision="int8")
         return folder / system
     return folder
 
 
 def growth(args: argparse.Namespace) -> list[Row]:
-    """Tokens a second against batch, beam, source length and threads, one of them at a time."""
+    """Tokens per second by batch, beam, source length and threads, varied one at a time."""
     rows: list[Row] = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
@@ -213,7 +242,7 @@ def plot(rows: list[Row], path: Path) -> None:
             each.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
             each.set_minor_locator(NullLocator())
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel("target tokens a second")
+    axes[0].set_ylabel("target tokens per second")
     axes[0].legend(fontsize=7)
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)

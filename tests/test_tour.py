@@ -31,7 +31,7 @@ def test_all_that_the_tour_names_is_there(make_tour: ModuleType) -> None:
         ("../src/headwise/nn/masks.py", "../src/headwise/nn/mask.py", "no file ../src/headwise/nn/mask.py"),
         ("(#13-linear)", "(#13-liner)", "no section #13-liner"),
         ("(tour/warmup.png)", "(tour/warm.png)", "picture tour/warmup.png is in no section"),
-        ("**Test** [test_stepper.py]", "[test_stepper.py]", "section '14. Softmax' has no test"),
+        ("**Test** [test_plain.py]", "[test_plain.py]", "section '14. Softmax' has no test"),
         ("In training the right", "In training the wrong", "tour.md is older than tour.template.md"),
     ],
 )

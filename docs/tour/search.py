@@ -6,8 +6,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from headwise.decode.engines.decoder_stepper import DecoderState, DecoderStepper
-from headwise.decode.search.beam import Hypothesis, SearchOptions, beam_search, greedy
+from headwise.decode.engines.plain import DecoderState, DecoderStepper
+from headwise.decode.search.beam import beam_search, greedy
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import SearchOptions
 from headwise.decode.translator import TranslateOptions
 from headwise.models.encoder_decoder import EncoderDecoder
 from tour.one_pass import REFERENCE, SENTENCE, Pass
@@ -23,8 +25,9 @@ def greedy_steps(p: Pass) -> str:
     found = greedy_hypothesis(p)
     tokenizer = p.translator.tokenizer
     ids = [*found.tokens, *([tokenizer.eos] if found.finished else [])]
+    [chosen] = p.translator.log_probabilities([p.source], [found.tokens])
     rows, total = [], 0.0
-    for step, (piece, log_p) in enumerate(zip(p.pieces(ids), found.token_log_probabilities, strict=True), 1):
+    for step, (piece, log_p) in enumerate(zip(p.pieces(ids), chosen[: len(ids)], strict=True), 1):
         total += log_p
         rows.append([str(step), piece, share(math.exp(log_p)), number(total)])
     shown = table(["step", "writes", "its probability", "log-probability so far"], rows)
@@ -51,15 +54,15 @@ class WatchingStepper:
     def start(self, source: Tensor) -> Watched:
         return Watched(self.stepper.start(source), [[]], [0.0])
 
-    def step(self, tokens: Tensor, state: Watched) -> tuple[Tensor, None, Watched]:
+    def step(self, tokens: Tensor, state: Watched) -> tuple[Tensor, Watched]:
         written, totals = state.written, state.totals
         if state.log_probabilities is not None:  # else the token is <sos>
             chosen = state.log_probabilities.gather(1, tokens[:, None])[:, 0].tolist()
             totals = [total + more for total, more in zip(totals, chosen, strict=True)]
             written = [[*row, token] for row, token in zip(written, tokens.tolist(), strict=True)]
-        log_probabilities, _, inner = self.stepper.step(tokens, state.inner)
+        log_probabilities, inner = self.stepper.step(tokens, state.inner)
         self.steps.append(Watched(inner, written, totals))
-        return log_probabilities, None, Watched(inner, written, totals, log_probabilities)
+        return log_probabilities, Watched(inner, written, totals, log_probabilities)
 
     def select(self, state: Watched, rows: Tensor) -> Watched:
         assert state.log_probabilities is not None
@@ -93,7 +96,7 @@ def beam_steps(p: Pass) -> str:
     alpha = TranslateOptions().length_penalty
 
     def length_of(hypothesis: Hypothesis) -> str:
-        return str(len(hypothesis.token_log_probabilities))
+        return str(len(hypothesis.tokens) + hypothesis.finished)
 
     candidates = [(f"beam {width}, {rank}", each) for rank, each in enumerate(found, 1)]
     compared = [

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headwise.config import TrainConfig
 from headwise.decode.alignment import align, pharaoh
-from headwise.decode.engines.decoder_stepper import DecoderStepper
+from headwise.decode.engines.plain import DecoderStepper
 from headwise.nn.attention import MultiHeadAttention, explicit_attention
 from headwise.nn.masks import EVERYTHING, additive, causal_mask
 from headwise.nn.positions import Sinusoidal

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from headwise import __version__
-from headwise.decode.engines.availability import availability
-from headwise.decode.shortlist.table import find_shortlists
+from headwise.decode.engines.table import availability
+from headwise.decode.shortlist.shortlists import find_shortlists
 from headwise.devices import best_device
 from headwise.errors import CheckpointError
 from headwise.files.tables import read_json

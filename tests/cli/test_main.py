@@ -15,7 +15,7 @@ from safetensors import safe_open
 import headwise
 from headwise.cli import main
 from headwise.decode.alignment import pharaoh
-from headwise.decode.engines import ENGINES
+from headwise.decode.engines.table import ENGINES
 from headwise.models.folder.load import save_model
 from headwise.presets import PRESETS, resolve
 from headwise.text import load_tokenizer
@@ -361,7 +361,7 @@ def test_evaluate(model: Path, tmp_path: Path, capsys: Capture) -> None:
     text = ok(capsys, *start)
     assert f"BLEU {scores['bleu']:.2f}" in text
     assert scores["chrf_signature"] in text
-    assert "beam 2, engine float32" in text
+    assert "beam 2, engine plain" in text
     pairs = tmp_path / "test.tsv"
     pairs.write_text("".join(f"{s}\t{t}\n" for s, t in zip(SOURCES, references, strict=True)))
     assert json.loads(ok(capsys, "evaluate", "--model", model, "--pairs", pairs, "--beam", 2, "--json")) == scores

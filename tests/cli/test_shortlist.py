@@ -1,28 +1,29 @@
 """`headwise shortlist`, and translating with what it makes."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from headwise.cli import main
 from headwise.decode.engines.native.library import supported
-from headwise.decode.shortlist import table as shortlist
-from headwise.decode.shortlist.table import read_shortlists
+from headwise.decode.shortlist import shortlists as shortlist
+from headwise.decode.shortlist.shortlists import read_shortlists
 from headwise.models.folder.load import load_description, save_model
-from headwise.nn import int8
 from tests.cli.test_train import SHORT
 from tests.commands import Capture, lines_file, ok, wrong
 from tests.kinds import encoder
-from tests.taught import PAIRS, SOURCES, TARGETS, taught
+from tests.taught import PAIRS, SHAPE, SOURCES, TARGETS, taught
 
 FILE = "shortlist.safetensors"
+needs_native = pytest.mark.skipif(not supported(), reason="no native engine here")
 
 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Its vocabulary is so small that most of it would be allowed; here that is no reason to allow all."""
     monkeypatch.setattr(shortlist, "LARGEST", 1.1)
-    save_model(tmp_path / "model", taught())
+    save_model(tmp_path / "model", taught(shape=dataclasses.replace(SHAPE, heads=2)))
     return tmp_path / "model"
 
 
@@ -37,20 +38,19 @@ def tables(folder: Path) -> shortlist.Shortlists:
     return read_shortlists(folder / FILE, tokenizer)
 
 
+@needs_native
 def test_it_is_made_and_used(model: Path, pairs: str, tmp_path: Path, capsys: Capture) -> None:
     said = ok(capsys, "shortlist", model, "--pairs", pairs)
     assert f"wrote {model / FILE}" in said
     assert "learnt from 98 pairs" in said
     assert "of 10 pairs that were kept apart" in said
     assert list(tables(model).tables) == [("en", "de")]
-    engines = ["float32", *(["int8"] if int8.is_fast_here() else [])]
-    for engine in engines:
-        asked = ["translate", "--model", model, "--device", "cpu", "--engine", engine, *SOURCES]
-        for how in ("on", "off", "auto"):
-            assert ok(capsys, *asked, "--shortlist", how).splitlines() == TARGETS
+    asked = ["translate", "--model", model, "--device", "cpu", "--engine", "int8", *SOURCES]
+    for how in ("on", "off", "auto"):
+        assert ok(capsys, *asked, "--shortlist", how).splitlines() == TARGETS
     source = lines_file(tmp_path / "test.en", SOURCES)
     reference = lines_file(tmp_path / "test.de", TARGETS)
-    asked = ["evaluate", "--model", model, "--device", "cpu", "--engine", "float32", "--shortlist", "on"]
+    asked = ["evaluate", "--model", model, "--device", "cpu", "--engine", "int8", "--shortlist", "on"]
     assert "100" in ok(capsys, *asked, "--source", source, "--reference", reference)
 
 
@@ -99,6 +99,7 @@ def test_directions_stand_side_by_side(tmp_path: Path, pairs: str, capsys: Captu
     assert "does not translate from en to fr" in wrong(capsys, *asked, "--pairs", pairs, "--from", "en", "--to", "fr")
 
 
+@needs_native
 def test_what_cannot_be_is_said(model: Path, pairs: str, tmp_path: Path, capsys: Capture) -> None:
     assert "give --pairs FILE" in wrong(capsys, "shortlist", model)
     assert "--source and --target belong together" in wrong(capsys, "shortlist", model, "--source", pairs)
@@ -108,15 +109,16 @@ def test_what_cannot_be_is_said(model: Path, pairs: str, tmp_path: Path, capsys:
     assert "not a model that translates" in wrong(capsys, "shortlist", tmp_path / "encoder", "--pairs", pairs)
     assert not (model / FILE).exists()
     asked = ["translate", "--model", model, "--device", "cpu", SOURCES[0]]
-    assert "has no shortlist" in wrong(capsys, *asked, "--shortlist", "on")
+    assert "has no shortlist" in wrong(capsys, *asked, "--shortlist", "on", "--engine", "int8")
     assert "the engine plain knows no" in wrong(capsys, *asked, "--shortlist", "on", "--engine", "plain")
 
 
+@needs_native
 def test_a_damaged_one_is_named_and_can_be_made_anew(model: Path, pairs: str, capsys: Capture) -> None:
     ok(capsys, "shortlist", model, "--pairs", pairs)
     digest = tables(model).digest
     (model / FILE).write_bytes((model / FILE).read_bytes()[:-9])
-    asked = ["translate", "--model", model, "--device", "cpu", SOURCES[0], "--engine", "float32", "--shortlist"]
+    asked = ["translate", "--model", model, "--device", "cpu", SOURCES[0], "--engine", "int8", "--shortlist"]
     assert FILE in wrong(capsys, *asked, "on")
     assert ok(capsys, *asked, "off").strip() == TARGETS[0]
     assert main(["shortlist", str(model), "--pairs", pairs]) == 0
@@ -124,7 +126,7 @@ def test_a_damaged_one_is_named_and_can_be_made_anew(model: Path, pairs: str, ca
     assert tables(model).digest == digest
 
 
-@pytest.mark.skipif(not supported(), reason="no native engine here")
+@needs_native
 def test_a_model_in_int8_keeps_and_gets_one(model: Path, pairs: str, tmp_path: Path, capsys: Capture) -> None:
     ok(capsys, "shortlist", model, "--pairs", pairs)
     ok(capsys, "convert", model, tmp_path / "int8", "--precision", "int8")
@@ -135,10 +137,11 @@ def test_a_model_in_int8_keeps_and_gets_one(model: Path, pairs: str, tmp_path: P
     assert ok(capsys, "translate", "--model", tmp_path / "int8", *SOURCES, "--shortlist", "on").splitlines() == TARGETS
 
 
+@needs_native
 def test_a_result_depends_on_it(model: Path, pairs: str, tmp_path: Path, capsys: Capture) -> None:
     """A file is not taken for finished that was made with another shortlist, or with none."""
     source, out = lines_file(tmp_path / "in.en", SOURCES), tmp_path / "out.de"
-    asked = ["translate", "--model", model, "--device", "cpu", "--engine", "float32", "--input", source]
+    asked = ["translate", "--model", model, "--device", "cpu", "--engine", "int8", "--input", source]
     ok(capsys, "shortlist", model, "--pairs", pairs)
     command = [str(each) for each in (*asked, "--output", out, "--shortlist")]
     done = []

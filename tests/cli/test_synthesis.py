@@ -237,7 +237,7 @@ def test_distillation(teacher: Path, tmp_path: Path, capsys: Capture) -> None:
     rows = {line.split("  ")[0]: line.split() for line in captured.out.splitlines()}
     assert rows["BLEU, test set"][3] == "100.00", "the teacher knows these by heart"
     assert "sentences/s, beam 4" in rows
-    assert rows["engine"][1:] == ["float32", "float32"]
+    assert rows["engine"][1:] == ["plain", "plain"]
     recipe = json.loads((out / "recipe.json").read_text())
     assert (recipe["data"]["source_language"], recipe["data"]["target_language"]) == ("en", "de"), "the teacher's"
     [corpus] = recipe["data"]["train"]

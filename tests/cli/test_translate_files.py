@@ -145,7 +145,7 @@ def test_what_has_changed_is_refused(
     lines_file(source, LINES)
     assert {name: each for name, each in contents(tmp_path).items() if not name.startswith("other")} == before
     # The same text, written anew, is the same; so is what the command would have taken by itself.
-    ok(capsys, *command(model, source, out, "--engine", "float32", "--from", "en", "--to", "de", "--seed", 7))
+    ok(capsys, *command(model, source, out, "--engine", "plain", "--from", "en", "--to", "de", "--seed", 7))
 
 
 def test_the_same_command_again_has_nothing_to_do(

@@ -91,12 +91,9 @@ SHORTLIST = {"auto": None, "on": True, "off": False}
 
 
 def add_engine(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--engine",
-        default="auto",
-        metavar="E",
-        help="plain, float32, int8, gpu, ctranslate2 or ctranslate2-int8 (default: the fastest without int8)",
-    )
+    from headwise.decode.engines.table import AUTO, engine_help
+
+    command.add_argument("--engine", default=AUTO, metavar="E", help=engine_help())
     command.add_argument(
         "--shortlist",
         choices=SHORTLIST,

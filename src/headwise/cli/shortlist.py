@@ -13,7 +13,7 @@ from headwise.cli.train import add_pairs, begun, say
 from headwise.errors import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
-    from headwise.decode.shortlist.table import Direction, Shortlists
+    from headwise.decode.shortlist.shortlists import Direction, Shortlists
     from headwise.decode.translator import Translator
 
 
@@ -31,7 +31,7 @@ headwise shortlist my-model-int8 --pairs memory.tmx --from en --to de
 It is learnt from sentence pairs, and by asking the model. Without files, the pairs are those that MODEL was trained on,
 if it is a run whose data are still there; take ones like the texts that will be translated. The table is written into
 the folder of MODEL, for one direction of it, and `headwise convert` keeps it. `headwise translate` uses it with the
-engine int8, and with --shortlist on in float32 too; --shortlist off translates with the whole vocabulary.
+engine int8; --shortlist off translates with the whole vocabulary.
 """,
     )
     command.add_argument("model", metavar="MODEL", help="folder of a translator")
@@ -56,7 +56,7 @@ engine int8, and with --shortlist on in float32 too; --shortlist off translates 
 
 def run_shortlist(args: argparse.Namespace) -> int:
     from headwise.decode.shortlist.learn import BEST, ask, learn_shortlist
-    from headwise.decode.shortlist.table import Shortlists
+    from headwise.decode.shortlist.shortlists import Shortlists
     from headwise.decode.translator import Translator
     from headwise.models.folder.config_file import shortlist_path
     from headwise.nn.int8 import is_fast_here
@@ -118,7 +118,7 @@ def counting(unit: str) -> Iterator[Callable[[int, int], None]]:
 
 def tables_there(path: Path, translator: "Translator") -> "dict[Direction, Any]":
     """Those of other directions, which stay."""
-    from headwise.decode.shortlist.table import read_shortlists
+    from headwise.decode.shortlist.shortlists import read_shortlists
 
     if not path.is_file():
         return {}

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from headwise.decode.alignment import Alignment, align
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
-from headwise.decode.engines import AUTO, Aligner, Engine, Holder, Say, make_engine
+from headwise.decode.engines.engine import Aligner, Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
+from headwise.decode.engines.table import AUTO, Say, make_engine
 from headwise.decode.open import Served, serve
 from headwise.decode.search.hypothesis import Hypothesis, length_penalty
 from headwise.decode.search.options import SamplingOptions, SearchOptions, SearchRequest
-from headwise.decode.shortlist.table import Shortlists, choose_shortlists, search_restricted
+from headwise.decode.shortlist.restricted import choose_shortlists, search_restricted
+from headwise.decode.shortlist.shortlists import Shortlists
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.description import INT8, LoadedModel
 from headwise.text.sentences import cut, split
@@ -109,8 +111,8 @@ class Translator:
     """A model ready to translate. `engine` names what does the arithmetic of a search (see `engines`); `say` is told
     what cannot be done as asked here. Engines lay out weights anew: a model that is trained on wants a new one.
 
-    A `shortlist` in the model's folder (see `shortlist`) is used by the engine int8; with True by float32 too, and it
-    has to be there; with False by none."""
+    A `shortlist` in the model's folder (see `shortlist`) is used by the engine int8; with True it must be there, and
+    with False it is not used."""
 
     def __init__(
         self,
@@ -164,7 +166,7 @@ class Translator:
 
     def release(self) -> None:
         """Give back the memory that the engine keeps for the next search; that one takes it again."""
-        if isinstance(self._engine, Holder):
+        if isinstance(self._engine, MemoryHolder):
             self._engine.release()
 
     def weights_digest(self) -> str:

@@ -19,7 +19,7 @@ from headwise.data.read.files import numbered_lines
 from headwise.decode.bulk import lines as bulk
 from headwise.decode.bulk import partial
 from headwise.decode.bulk.partial import WHOLE, Share
-from headwise.decode.engines import AUTO
+from headwise.decode.engines.table import AUTO
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError
 from headwise.files.atomic import write_json, write_text

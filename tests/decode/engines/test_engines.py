@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import importlib.util
 import math
 from functools import cache
 from pathlib import Path
@@ -10,36 +9,23 @@ from pathlib import Path
 import pytest
 import torch
 
-from headwise.config import ModelConfig
-from headwise.decode.engines import ENGINES, cpu
-from headwise.decode.engines.cpu import CpuDecoder
-from headwise.decode.engines.decoder_stepper import DecoderStepper
 from headwise.decode.engines.native.library import supported
 from headwise.decode.engines.native.native_engine import NativeEngine
-from headwise.decode.search.beam import SearchOptions, beam_search
-from headwise.decode.search.sampling import SamplingOptions, sample
+from headwise.decode.engines.table import ENGINES
+from headwise.decode.search.options import SamplingOptions
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.load import convert, load, save_description, save_model
 from headwise.nn import int8
-from headwise.nn.lora import add_lora
-from tests.shapes import VARIANTS, max_difference, random_model, sentences, small
 from tests.taught import SHAPE, SOURCES, TARGETS, taught
 
-HERE = [
-    name
-    for name in ENGINES
-    if (name != "int8" or int8.is_fast_here())
-    and name != "gpu"
-    and (not name.startswith("ctranslate2") or importlib.util.find_spec("ctranslate2"))
-]
+HERE = [name for name in ENGINES if (name != "int8" or int8.is_fast_here()) and name != "gpu"]
 NATIVE = "int8 in C++"
 if supported():
     HERE.append(NATIVE)
 UNSEEN = ["My dog sees the small cat.", "A fish eats the apple.", "über ▁ 100 % 日本", "a a a a a a a"]
 TEXTS = [*SOURCES, "", *UNSEEN, "   "]
-TIGHT = 2e-5
 
 
 @cache
@@ -134,7 +120,7 @@ def test_very_long_texts_are_translated_in_parts_or_whole(name: str) -> None:
     assert endless.text
 
 
-@pytest.mark.parametrize("name", [name for name in HERE if not name.startswith("ctranslate2")])
+@pytest.mark.parametrize("name", HERE)
 def test_samples_follow_the_seed(name: str) -> None:
     hot = TranslateOptions(nbest=3, sampling=SamplingOptions(temperature=2.0), seed=5)
     one, other = (engine(name).translate(UNSEEN, options=hot) for _ in range(2))
@@ -142,87 +128,9 @@ def test_samples_follow_the_seed(name: str) -> None:
     assert any(len({each.text for each in found.nbest}) > 1 for found in one)
 
 
-def test_ctranslate2_does_not_draw() -> None:
-    if "ctranslate2" not in HERE:
-        pytest.skip("needs ctranslate2")
-    with pytest.raises(ConfigError, match="draw at random"):
-        engine("ctranslate2").translate(SOURCES[0], options=TranslateOptions(sampling=SamplingOptions()))
-
-
 def test_an_unknown_engine_and_a_wrong_device_are_named() -> None:
     with pytest.raises(ConfigError, match="no engine 'warp'"):
         Translator(taught(), "cpu", "warp")
-
-
-# --- the decoder for CPUs ------------------------------------------------------------------------------
-
-FITTING = {name: config for name, config in VARIANTS.items() if cpu.fits(random_model(config))}
-
-
-def test_most_shapes_fit() -> None:
-    assert len(FITTING) >= len(VARIANTS) // 2
-    assert not cpu.fits(random_model(small(positions="relative")))
-    assert not cpu.fits(random_model(small(stack="lstm")))
-    adapted = random_model(small())
-    add_lora(adapted, 2, 1.0, 0.0, ["query"])
-    assert not cpu.fits(adapted)
-
-
-@pytest.mark.parametrize("config", FITTING.values(), ids=FITTING)
-def test_searches_equal_those_of_the_model(config: ModelConfig) -> None:
-    model = random_model(config)
-    plain, fast = DecoderStepper(model), CpuDecoder(model)
-    source = sentences(7, 6, shortest=2)
-    limits = torch.tensor([9, 4, 9, 1, 7, 9, 3])  # sentences leave at different times
-    with torch.inference_mode():
-        for beam in (1, 3):
-            options = SearchOptions(1, 2, beam, beam, 1.0, no_repeat=2, forbidden=(0, 1))
-            wanted = beam_search(plain, plain.start(source), limits, options)
-            found = beam_search(fast, fast.start(source), limits, options)
-            for left, right in zip(found, wanted, strict=True):
-                assert [one.tokens for one in left] == [one.tokens for one in right]
-                assert all(abs(one.score - other.score) < TIGHT for one, other in zip(left, right, strict=True))
-
-
-def test_samples_equal_those_of_the_model() -> None:
-    model = random_model(small())
-    plain, fast = DecoderStepper(model), CpuDecoder(model)
-    source, limits = sentences(3, 6, shortest=2), torch.tensor([9, 4, 12])
-    drawing, options = SamplingOptions(samples=4), SearchOptions(1, 2, forbidden=(0, 1))
-    with torch.inference_mode():
-        wanted, found = (
-            sample(each, each.start(source), limits, options, drawing, None, torch.Generator().manual_seed(3))
-            for each in (plain, fast)
-        )
-    assert [[one.tokens for one in group] for group in found] == [[one.tokens for one in group] for group in wanted]
-
-
-@pytest.mark.parametrize("length", [1, 70, 300])
-def test_long_histories_outgrow_the_room(length: int) -> None:
-    """Teacher forcing, a token at a time, three hypotheses a sentence that change places."""
-    model = random_model(small())
-    fast = CpuDecoder(model)
-    source, tokens = sentences(2, 5), sentences(6, length + 1)
-    tokens[1:3, 0], tokens[4:6, 0] = tokens[0, 0], tokens[3, 0]
-    with torch.inference_mode():
-        _, state = fast.step(tokens[::3, 0], fast.start(source))
-        state = fast.select(state, torch.tensor([0, 0, 0, 1, 1, 1]))
-        for place in range(1, length + 1):
-            found, state = fast.step(tokens[:, place], state)
-            if place == 20:
-                order = torch.tensor([2, 0, 0, 5, 4, 3])
-                state, tokens = fast.select(state, order), torch.cat((tokens[order, :21], tokens[:, 21:]), 1)
-        wanted = model(source.repeat_interleave(3, 0), tokens)[:, -1].log_softmax(-1)
-    assert max_difference(found, wanted) < TIGHT
-
-
-def test_rows_of_a_sentence_must_stand_together() -> None:
-    model = random_model(small())
-    fast = CpuDecoder(model)
-    with torch.inference_mode():
-        _, state = fast.step(torch.tensor([1, 1]), fast.start(sentences(2, 5)))
-        with pytest.raises(ValueError, match="stand together"):
-            fast.select(state, torch.tensor([0, 1, 0]))
 
 
 # --- int8 on the disk ----------------------------------------------------------------------------------
@@ -261,8 +169,6 @@ def test_an_int8_folder_is_for_translating_alone(tmp_path: Path) -> None:
         load(tmp_path / "small")
     with pytest.raises(CheckpointError, match="translating alone"):
         convert(tmp_path / "small", tmp_path / "again", "huggingface")
-    with pytest.raises(ConfigError, match="weights of this model are int8"):
-        Translator(tmp_path / "small", engine="float32")
 
 
 @pytest.mark.parametrize("name", [name for name in HERE if name.startswith("int8")])
@@ -314,7 +220,7 @@ def test_a_cpu_without_the_instructions_falls_back(monkeypatch: pytest.MonkeyPat
     rounded = int8.to_int8(copy.deepcopy(taught().model))
     Translator(dataclasses.replace(taught(), model=rounded, precision="int8"), "cpu", say=said.append)
     assert "VNNI" in said[1]
-    assert fallen.translate(SOURCES) == engine("float32").translate(SOURCES)
+    assert fallen.translate(SOURCES) == engine("plain").translate(SOURCES)
 
 
 def test_the_callers_model_is_not_rounded() -> None:

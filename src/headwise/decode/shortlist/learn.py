@@ -16,7 +16,7 @@ import numpy as np
 
 from headwise.data.prepare.encoded_corpus import Flat
 from headwise.decode.shortlist.ibm_model1 import lexical_table
-from headwise.decode.shortlist.table import Direction, Ids, Shortlist, Shortlists
+from headwise.decode.shortlist.shortlists import Direction, Ids, Shortlist, Shortlists
 from headwise.decode.translator import Translator
 from headwise.errors import DataError
 from headwise.text.tokenizer import WORD_START, Tokenizer

@@ -14,7 +14,7 @@ from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream, orde
 from headwise.data.prepare.parallel_text import directions, prepare, tag_languages, tested_files
 from headwise.data.prepare.result import Prepared, ValidSet
 from headwise.data.read.corpus import corpus_languages, read_corpus
-from headwise.decode.engines import AUTO
+from headwise.decode.engines.table import AUTO
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError, DataError
 from headwise.evaluate import Scores, compare, evaluate

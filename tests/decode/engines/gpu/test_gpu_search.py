@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from headwise.config import ModelConfig
-from headwise.decode.engines import Holder, stepping
-from headwise.decode.engines.decoder_stepper import DecoderStepper
+from headwise.decode.engines.engine import MemoryHolder
+from headwise.decode.engines.gpu import gpu_engine
 from headwise.decode.engines.gpu import gpu_search as gpu
-from headwise.decode.engines.gpu.gpu_search import GpuSearch, can_search, fits
-from headwise.decode.engines.stepping import GpuEngine
+from headwise.decode.engines.gpu.gpu_engine import GpuEngine
+from headwise.decode.engines.gpu.gpu_search import GpuSearch, can_search, knows_all_parts
+from headwise.decode.engines.plain import DecoderStepper
 from headwise.decode.search.beam import beam_search
 from headwise.decode.search.options import SamplingOptions, SearchOptions, SearchRequest
 from headwise.errors import ConfigError, HeadwiseError
@@ -23,7 +24,7 @@ from tests.shapes import PAD, VARIANTS, random_model, sentences, small
 
 pytestmark = pytest.mark.filterwarnings("ignore:Conversion of an array")  # of Triton's interpreter
 
-FITTING = {name: config for name, config in VARIANTS.items() if fits(random_model(config))}
+FITTING = {name: config for name, config in VARIANTS.items() if knows_all_parts(random_model(config))}
 
 
 def ragged(count: int, longest: int) -> list[list[int]]:
@@ -103,11 +104,11 @@ def test_recordings_are_kept_as_long_as_there_is_room_for_their_caches() -> None
 
 def test_an_engine_gives_its_memory_back() -> None:
     engine = GpuEngine(random_model(small()).to(DEVICE), DEVICE)
-    assert isinstance(engine, Holder)
+    assert isinstance(engine, MemoryHolder)
     engine.search(SearchRequest([[3, 4, 2]], [4], SearchOptions(1, 2, 1), [[]]))
-    assert engine._recorded._runs
+    assert engine._graph_search._runs
     engine.release()
-    assert not engine._recorded._runs
+    assert not engine._graph_search._runs
 
 
 def test_what_a_recording_reads_stays_where_it_is() -> None:
@@ -213,7 +214,7 @@ def test_products_of_few_rows_are_those_of_the_library(kind: dict[str, Any], mon
 @pytest.mark.parametrize("drawn", [True, False])
 def test_what_the_model_does_itself_is_done_in_parts(drawn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is given as many sentences as can take turns in slots, far more than the model has the memory for."""
-    monkeypatch.setattr(stepping, "GPU_BATCH_TOKENS", 40)
+    monkeypatch.setattr(gpu_engine, "GPU_BATCH_TOKENS", 40)
     engine = GpuEngine(random_model(small()).to(DEVICE), DEVICE)
     sizes: list[int] = []
     start = engine.stepper.start
@@ -250,4 +251,4 @@ def test_what_it_cannot_do_is_known() -> None:
     assert can_search(SearchOptions(1, 2))
     assert not can_search(SearchOptions(1, 2, no_repeat=2))
     assert not can_search(SearchOptions(1, 2, min_length=2))
-    assert not fits(random_model(small(positions="rotary")))
+    assert not knows_all_parts(random_model(small(positions="rotary")))

@@ -16,15 +16,14 @@ import torch
 from torch import Tensor
 
 from headwise.config import ModelConfig
-from headwise.decode.engines.cpu import CpuDecoder
-from headwise.decode.engines.decoder_stepper import DecoderStepper
 from headwise.decode.engines.native import compile as build_step
 from headwise.decode.engines.native import library
 from headwise.decode.engines.native.compile import CannotCompileError, compile_library, compiler, digest
-from headwise.decode.engines.native.describe import UnknownWeightsError, fits
+from headwise.decode.engines.native.describe import UnknownWeightsError, native_fits
 from headwise.decode.engines.native.library import supported, why_not
-from headwise.decode.engines.native.native_decoder import NativeDecoder, State
+from headwise.decode.engines.native.native_decoder import NativeDecoder, NativeState
 from headwise.decode.engines.native.native_model import NativeModel
+from headwise.decode.engines.plain import DecoderStepper
 from headwise.decode.search.beam import SearchOptions, beam_search
 from headwise.decode.translator import Translator
 from headwise.errors import HeadwiseError
@@ -161,7 +160,7 @@ def test_as_the_model_itself(name: str) -> None:
     """Where no input lies on the border between two whole numbers, all is equal; one that does makes others go
     another way, as far as int8 is from float32. Of small models many never do."""
     exact = model_of(**SHAPES[name])
-    assert fits(exact.config)
+    assert native_fits(exact.config)
     model = to_int8(copy.deepcopy(exact))
     native = native_decoder(model, threads=2)
     steppers = [native, DecoderStepper(with_short_keys(model)), DecoderStepper(exact)]
@@ -180,7 +179,7 @@ def test_short_keys_cost_nothing() -> None:
     """As near to the model in float32 as the same int8 weights are with all keys and values in float32."""
     exact = model_of()
     model = to_int8(copy.deepcopy(exact))
-    steppers = [native_decoder(model, threads=1), CpuDecoder(model), DecoderStepper(exact)]  # type: ignore[arg-type, list-item]
+    steppers = [native_decoder(model, threads=1), DecoderStepper(model), DecoderStepper(exact)]
     ours, others, wanted = rehearse(steppers, sources(), 30)
     errors = [
         torch.cat([(one - right).flatten() for one, right in zip(each, wanted, strict=True)]).pow(2).mean().sqrt()
@@ -221,7 +220,7 @@ def test_a_trained_model_translates_as_in_pytorch(beam: int) -> None:
     with torch.inference_mode():
         found = [
             beam_search(stepper, stepper.start(source), limits, options)  # type: ignore[type-var]
-            for stepper in (native_decoder(model, 2), CpuDecoder(model))
+            for stepper in (native_decoder(model, 2), DecoderStepper(model))
         ]
     for one, other in zip(*found, strict=True):
         assert one[0].finished
@@ -409,14 +408,14 @@ def test_nothing_is_left_behind() -> None:
     assert tasks() == before + 3
     native = None
     gc.collect()
-    assert isinstance(state, State)
+    assert isinstance(state, NativeState)
     assert tasks() == before + 3
     del state
     gc.collect()
     assert tasks() == before
 
 
-def step_in_a_child(native: NativeDecoder, state: State, answers: Any) -> None:
+def step_in_a_child(native: NativeDecoder, state: NativeState, answers: Any) -> None:
     with torch.inference_mode():
         table, _ = native.step(torch.full((6,), SOS), state)
         fresh, _ = native.step(torch.full((6,), SOS), native.start(sources()))
@@ -518,7 +517,7 @@ def test_weights_that_are_not_the_configs_are_refused() -> None:
 )
 def test_what_does_not_fit_is_refused(changes: dict[str, object]) -> None:
     model = model_of(**changes)
-    assert not fits(model.config)
+    assert not native_fits(model.config)
     with pytest.raises(HeadwiseError, match="parts"):
         native_decoder(model)
 

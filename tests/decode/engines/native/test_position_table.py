@@ -6,7 +6,7 @@ import torch
 
 from headwise.config import ModelConfig, RotaryScaling
 from headwise.decode.engines.native import position_table as positions
-from headwise.decode.engines.native.describe import fits
+from headwise.decode.engines.native.describe import native_fits
 from headwise.decode.engines.native.position_table import PositionTable
 from headwise.models import blocks
 
@@ -65,9 +65,9 @@ def test_none_and_learned() -> None:
 
 
 def test_positions_that_no_table_can_tell_do_not_fit() -> None:
-    assert fits(config(positions="rotary"))
-    assert not fits(config(positions="rotary", rotary_scaling=RotaryScaling("dynamic", 2.0)))
-    assert not fits(config(positions="relative"))
+    assert native_fits(config(positions="rotary"))
+    assert not native_fits(config(positions="rotary", rotary_scaling=RotaryScaling("dynamic", 2.0)))
+    assert not native_fits(config(positions="relative"))
 
 
 def test_another_thread_is_never_told_of_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

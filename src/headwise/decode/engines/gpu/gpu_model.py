@@ -9,12 +9,12 @@ H heads and G of keys and values, of width K.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from headwise.decode.engines.products import is_product, joint_weights
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.feed_forward import FeedForward, GatedFeedForward
@@ -44,7 +44,7 @@ class GpuModel:
         self.model, self.dtype, self.depth = model, dtype, len(layers)
         self.device = next(model.parameters()).device
         self.own, self.cross = _heads(layers[0].self_attention), _heads(crossed[0])
-        self._encoder = _Stack(model.encoder, dtype) if _is_plain(model) else None
+        self._encoder = _Stack(model.encoder, dtype) if _knows_encoder(model) else None
         self._decoder = _Stack(model.decoder, dtype)
         self._source, self._target = (
             _embedding(part.weight, part.scale, dtype) for part in (model.source_embedding, model.target_embedding)
@@ -141,15 +141,13 @@ class Caches:
         self.lengths.index_copy_(0, slots, lengths.int())
 
 
-def _is_plain(model: EncoderDecoder) -> bool:
-    """Whether the encoder is of the kind that `_Stack` knows; others encode themselves."""
+def _knows_encoder(model: EncoderDecoder) -> bool:
+    """Whether `_Stack` can compute the encoder; other encoders are left to the model itself."""
     stack = model.encoder
     if not isinstance(stack, Stack) or isinstance(model.source_positions, Rotary):
         return False
     return all(
-        isinstance(layer, Layer)
-        and layer.self_attention.heads == layer.self_attention.key_value_heads
-        and all(is_product(part) for part in layer.modules() if hasattr(part, "weight") and part.weight.ndim == 2)
+        isinstance(layer, Layer) and layer.self_attention.heads == layer.self_attention.key_value_heads
         for layer in stack.layers
     )
 
@@ -238,8 +236,20 @@ def _linear(
 
 
 def _weights(modules: Sequence[nn.Module], dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    weight, bias = joint_weights(modules)
-    return weight.to(dtype).contiguous(), None if bias is None else bias.to(dtype).contiguous()
+    """Weight and bias of linear maps of the same input as one map: their outputs stand side by side."""
+    parts: list[Any] = list(modules)
+    scales = [getattr(part, "scale", 1.0) for part in parts]
+    weight = torch.cat([part.weight.data * scale for part, scale in zip(parts, scales, strict=True)])
+    return weight.to(dtype).contiguous(), _biases(parts, dtype)
+
+
+def _biases(parts: list[Any], dtype: torch.dtype) -> Tensor | None:
+    """The biases side by side, with zeros for a part that has none; None if no part has one."""
+    if all(part.bias is None for part in parts):
+        return None
+    zeros = [torch.zeros(len(part.weight), device=part.weight.device) for part in parts]
+    given = [zero if part.bias is None else part.bias.data for part, zero in zip(parts, zeros, strict=True)]
+    return torch.cat(given).to(dtype).contiguous()
 
 
 def _padded(weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:

@@ -13,27 +13,27 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headwise.decode.engines import cpu
 from headwise.decode.engines.gpu.device_search import DeviceSearch, sent
 from headwise.decode.engines.gpu.gpu_model import Caches, GpuModel
-from headwise.decode.search.beam import no_way_on
-from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.hypothesis import Hypothesis, no_way_on
 from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.models.encoder_decoder import EncoderDecoder
+from headwise.models.known_parts import unknown_parts
 from headwise.nn.int8 import Int8Linear
-from headwise.nn.kernels import usable_on
 from headwise.nn.kernels.likeliest import MOST
+from headwise.nn.masks import Causal
 from headwise.nn.packing import Packed
 from headwise.nn.positions import Rotary
+from headwise.nn.stack import Layer, Stack
 
-OLD = "needs Triton, and an NVIDIA GPU from 2020 on"
+TOO_OLD = "needs Triton, and an NVIDIA GPU from 2020 on"
 
 SLOTS = 1024
 """Sentences under way at once, at most ..."""
@@ -58,23 +58,22 @@ RUNS = 8
 WARM_UP = 2
 
 
-def fits(model: nn.Module) -> bool:
-    """Whether this engine knows all parts of the model."""
-    if not cpu.fits(model) or any(isinstance(part, Int8Linear) for part in model.modules()):
+def knows_all_parts(model: nn.Module) -> bool:
+    """Whether the engine knows all parts of the model, by exact class."""
+    if unknown_parts(model) or any(isinstance(part, Int8Linear) for part in model.modules()):
         return False
-    translator = cast(EncoderDecoder, model)
-    return translator.can_be_packed and not isinstance(translator.target_positions, Rotary)
-
-
-def why_not(model: nn.Module, device: torch.device) -> str:
-    """Why this engine cannot have this model there; empty: it can."""
-    if not usable_on(device):
-        return OLD
-    return "" if fits(model) else "does not know all parts of this model"
+    if not isinstance(model, EncoderDecoder) or not isinstance(model.decoder, Stack):
+        return False
+    if not model.can_be_packed or isinstance(model.target_positions, Rotary):
+        return False
+    return all(
+        isinstance(layer, Layer) and type(layer.pattern) is Causal and layer.cross_attention is not None
+        for layer in model.decoder.layers
+    )
 
 
 def can_search(options: SearchOptions) -> bool:
-    """Whether it knows what is asked of the search."""
+    """Whether the search in CUDA graphs knows these options."""
     return not (options.no_repeat or options.min_length)
 
 

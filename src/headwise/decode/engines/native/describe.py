@@ -18,8 +18,8 @@ from headwise.decode.engines.native.library import (
     NONE,
     SELF_ATTENTION,
     Array,
-    Engine,
     Floats,
+    NativeHandle,
     SideDescription,
     SublayerDescription,
 )
@@ -39,7 +39,7 @@ class UnknownWeightsError(Exception):
     """The weights are not those of the config: some are missing, too many or of another shape."""
 
 
-def fits(config: ModelConfig) -> bool:
+def native_fits(config: ModelConfig) -> bool:
     """Whether the engine knows all parts of such a model."""
     return (
         config.family == "encoder_decoder"
@@ -102,7 +102,7 @@ def taken(weights: Weights, name: str, dtype: type[np.generic], *shape: int) -> 
     return np.ascontiguousarray(found)
 
 
-def describe(config: ModelConfig, vocabulary: int, weights: Weights, engine: Engine) -> set[str]:
+def describe(config: ModelConfig, vocabulary: int, weights: Weights, engine: NativeHandle) -> set[str]:
     """Give the engine the model, in int8; the names of what it took. It has copies: the weights may go."""
     described = _Description(config, vocabulary, weights, engine)
     output = described.output()
@@ -113,7 +113,7 @@ def describe(config: ModelConfig, vocabulary: int, weights: Weights, engine: Eng
 
 
 class _Description:
-    def __init__(self, config: ModelConfig, vocabulary: int, weights: Weights, engine: Engine) -> None:
+    def __init__(self, config: ModelConfig, vocabulary: int, weights: Weights, engine: NativeHandle) -> None:
         self._config, self._vocabulary, self._weights, self._engine = config, vocabulary, weights, engine
         self._products: dict[tuple[str, ...], int] = {}  # layers that share weights share them here too
         self._tables: dict[str, tuple[int, float]] = {}

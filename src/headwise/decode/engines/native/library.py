@@ -204,7 +204,7 @@ def address(array: Array | None, dtype: type[np.generic]) -> int | None:
     return array.ctypes.data
 
 
-class Engine:
+class NativeHandle:
     """An engine in the library, with a model that is described piece by piece; freed with this object."""
 
     def __init__(self, threads: int) -> None:
@@ -271,7 +271,7 @@ class Placing:
 class Selection:
     """Tokens that any sentence of a search may say, ascending; freed with this object."""
 
-    def __init__(self, engine: Engine, tokens: Numbers) -> None:
+    def __init__(self, engine: NativeHandle, tokens: Numbers) -> None:
         self.tokens = tokens
         self.handle = c_void_p()
         engine.library.call(
@@ -280,10 +280,12 @@ class Selection:
         self.close = weakref.finalize(self, engine.library.selection_free, self.handle)
 
 
-class Search:
+class NativeSearch:
     """What a running search has in an engine's caches; freed with this object."""
 
-    def __init__(self, engine: Engine, tokens: Numbers, places: Numbers, lengths: Numbers, placing: Placing) -> None:
+    def __init__(
+        self, engine: NativeHandle, tokens: Numbers, places: Numbers, lengths: Numbers, placing: Placing
+    ) -> None:
         """Tokens of all sentences one after the other, their places in their sentences, and the sentences' lengths."""
         if not len(tokens) == len(places) == int(lengths.sum()):
             raise ValueError("the lengths of the sentences must add up to the tokens")
@@ -344,10 +346,10 @@ class Search:
         self.changes += 1
 
 
-class BeamSearch:
+class NativeBeamSearch:
     """A whole search, greedy or of a beam, from a `Search` on that has not made a step."""
 
-    def __init__(self, search: Search, request: SearchRequest) -> None:
+    def __init__(self, search: NativeSearch, request: SearchRequest) -> None:
         _, limits, options, prefixes = request
         if not len(limits) == len(prefixes) == search.rows:
             raise ValueError(f"{search.rows} sentences need a limit and a prefix each")

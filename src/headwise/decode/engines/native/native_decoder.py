@@ -15,24 +15,22 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from headwise.decode.engines.native.library import Search
+from headwise.decode.engines.native.library import NativeSearch
 from headwise.decode.engines.native.native_model import NativeModel
-from headwise.decode.shortlist.table import Allowed
-
-__all__ = ["NativeDecoder", "State"]
+from headwise.decode.shortlist.shortlists import Allowed
 
 
 @dataclass(frozen=True)
-class State:
+class NativeState:
     """Where a search stands. The caches are written in place, so a state is used once."""
 
-    search: Search
+    search: NativeSearch
     changes: int
     """Of the search, when this state was made."""
     length: int
     """Tokens so far."""
 
-    def current(self) -> Search:
+    def current(self) -> NativeSearch:
         if self.changes != self.search.changes:
             raise ValueError("this state was used already: a search goes on from the state that came back")
         return self.search
@@ -45,24 +43,24 @@ class NativeDecoder:
         self.model = model
         self._banned: tuple[tuple[int, ...], Tensor | None] = ((), None)
 
-    def start(self, source: Tensor) -> State:
+    def start(self, source: Tensor) -> NativeState:
         """The state before the first token of sources [N, S]. What is padding in them costs nothing."""
         search = self.model.start(source.tolist())
-        return State(search, search.changes, 0)
+        return NativeState(search, search.changes, 0)
 
-    def restrict(self, state: State, allowed: Sequence[Allowed]) -> State:
+    def restrict(self, state: NativeState, allowed: Sequence[Allowed]) -> NativeState:
         """Only these tokens in each sentence, in a state before the first token."""
         self.model.restrict(state.current(), allowed)
         return state
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, tokens: Tensor, state: NativeState) -> tuple[Tensor, NativeState]:
         """Tokens [R] -> log-probabilities [R, V] of the next, and the new state."""
         table = torch.empty(state.search.rows, self.model.vocabulary)
         return table, self._step(tokens, state, (), None, table)
 
     def best(
-        self, tokens: Tensor, state: State, count: int, banned: Sequence[int] = ()
-    ) -> tuple[Tensor, Tensor, State]:
+        self, tokens: Tensor, state: NativeState, count: int, banned: Sequence[int] = ()
+    ) -> tuple[Tensor, Tensor, NativeState]:
         """Tokens [R] -> the `count` likeliest next tokens that are not `banned`: their log-probabilities [R, count],
         themselves [R, count], likeliest first, of equals the first of the vocabulary; and the new state.
 
@@ -74,7 +72,7 @@ class NativeDecoder:
         values, chosen = torch.empty(rows, count), torch.empty(rows, count, dtype=torch.int64)
         return values, chosen, self._step(tokens, state, banned, (values, chosen), None)
 
-    def select(self, state: State, rows: Tensor) -> State:
+    def select(self, state: NativeState, rows: Tensor) -> NativeState:
         """The rows that each of the next rows goes on from: in any order, repeated or left out."""
         search = state.current()
         search.select(rows.to(torch.int64).contiguous().numpy())
@@ -83,11 +81,11 @@ class NativeDecoder:
     def _step(
         self,
         tokens: Tensor,
-        state: State,
+        state: NativeState,
         banned: Sequence[int],
         best: tuple[Tensor, Tensor] | None,
         table: Tensor | None,
-    ) -> State:
+    ) -> NativeState:
         search = state.current()
         if tokens.shape != (search.rows,):
             raise ValueError(f"a step takes a token for each of {search.rows} rows, not {tuple(tokens.shape)}")

@@ -1,14 +1,16 @@
-"""The native engine as a translator sees it: it searches by itself, and what it does not know it does in PyTorch."""
+"""The engine `int8` in C++: it searches by itself, and hands what its search does not know to PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from headwise.decode.engines.native.describe import UnknownWeightsError, native_fits
+from headwise.decode.engines.native.library import supported
 from headwise.decode.engines.native.native_model import NativeModel
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SamplingOptions, SearchRequest
-from headwise.decode.shortlist.table import Allowed
+from headwise.decode.shortlist.shortlists import Allowed
 from headwise.models.folder.description import INT8
 
 if TYPE_CHECKING:
@@ -16,12 +18,14 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-    from headwise.decode.engines.native.native_decoder import State
-    from headwise.decode.engines.stepping import Stepping
+    from headwise.config import ModelConfig
+    from headwise.decode.engines.native.native_decoder import NativeState
+    from headwise.decode.engines.plain import SteppingEngine
+    from headwise.models.folder.description import Description
 
 
 class NativeEngine:
-    """Greedy and beam search in C++."""
+    """Greedy and beam search in C++, without PyTorch."""
 
     name = INT8
     batch_tokens = 0
@@ -31,12 +35,13 @@ class NativeEngine:
         self.model = model
 
     def search(self, request: SearchRequest) -> list[list[Hypothesis]]:
+        """The n-best hypotheses of each source."""
         if request.options.no_repeat:
             return self.stepping().search(request)
         return self.model.search(request)
 
     def search_within(self, request: SearchRequest, allowed: Sequence[Allowed]) -> list[list[Hypothesis]]:
-        """As `search`, each sentence with the tokens that it is allowed (see `shortlist`)."""
+        """`search` with the allowed tokens of each sentence alone (see `shortlist`)."""
         if request.options.no_repeat:
             return self.stepping().search_within(request, allowed)
         return self.model.search(request, allowed)
@@ -44,18 +49,35 @@ class NativeEngine:
     def draw(
         self, request: SearchRequest, sampling: SamplingOptions, generator: torch.Generator
     ) -> list[list[Hypothesis]]:
+        """Hypotheses of each source, sampled from the model's distribution."""
         return self.stepping().draw(request, sampling, generator)
 
     def attention(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> list[NDArray[np.float32]]:
+        """Cross-attention weights [T, S] of each source and target."""
         return self.model.attention(sources, targets)
 
-    def stepping(self) -> Stepping[State]:
-        """The same model, asked step by step: loads PyTorch."""
+    def stepping(self) -> SteppingEngine[NativeState]:
+        """The native decoder under the search in Python: loads PyTorch."""
         import torch
 
         from headwise.decode.engines.native.native_decoder import NativeDecoder
-        from headwise.decode.engines.stepping import Stepping
+        from headwise.decode.engines.plain import SteppingEngine
 
-        return Stepping(self.name, NativeDecoder(self.model), self.model.pad, torch.device("cpu"))
+        return SteppingEngine(self.name, NativeDecoder(self.model), self.model.pad, torch.device("cpu"))
+
+
+def native_runs(config: ModelConfig) -> bool:
+    """Whether the native engine knows a model of this config and can run here."""
+    return native_fits(config) and supported()
+
+
+def native_engine(described: Description, weights: Mapping[str, NDArray[Any]]) -> NativeEngine | None:
+    """The native engine over int8 weights; None where it cannot use them."""
+    if not native_runs(described.config):
+        return None
+    try:
+        return NativeEngine(NativeModel(described.config, weights, described.rows, described.specials.pad))
+    except UnknownWeightsError:  # LoRA adapters, for example
+        return None

@@ -1,28 +1,28 @@
-"""A translator in int8 straight from its folder: no model is built, and PyTorch is not loaded."""
+"""Opens an int8 folder straight into the native engine: no model is built, and PyTorch is not loaded."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import NamedTuple
 
-from headwise.decode.engines import Engine, native_engine, native_runs
+from headwise.decode.engines.native.native_engine import NativeEngine, native_engine, native_runs
 from headwise.models.folder.arrays import StoredArrays
 from headwise.models.folder.config_file import WEIGHTS, is_rounded, load_description
 from headwise.models.folder.description import Description
 
 
-class Stored(NamedTuple):
-    """What is known of a model whose weights are in an engine alone."""
+class StoredEngine(NamedTuple):
+    """The native engine of an int8 folder: its weights are nowhere else in memory."""
 
     description: Description
-    engine: Engine
+    engine: NativeEngine
     digest: str
-    """Of the weights."""
+    """Content digest of the weights."""
 
 
-def open_stored(folder: Path) -> Stored | None:
-    """None where a model has to be built: its weights are not int8, or the native engine does not know all of its parts
-    or cannot run here."""
+def open_stored(folder: Path) -> StoredEngine | None:
+    """The engine of an int8 folder; None where the model must be built: its weights are not int8, or the native engine
+    does not know all of its parts or cannot run here."""
     if not is_rounded(folder) or not (folder / WEIGHTS).is_file():
         return None
     description = load_description(folder)
@@ -30,4 +30,4 @@ def open_stored(folder: Path) -> Stored | None:
         return None
     weights = StoredArrays(folder / WEIGHTS)
     engine = native_engine(description, weights)
-    return None if engine is None else Stored(description, engine, weights.digest)
+    return None if engine is None else StoredEngine(description, engine, weights.digest)

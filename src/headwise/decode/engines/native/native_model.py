@@ -10,13 +10,20 @@ from pathlib import Path
 import numpy as np
 
 from headwise.config import ModelConfig
-from headwise.decode.engines.native.describe import Shape, UnknownWeightsError, Weights, describe, fits, taken
-from headwise.decode.engines.native.library import SLOTS, BeamSearch, Engine, Floats, Search, Selection
+from headwise.decode.engines.native.describe import Shape, UnknownWeightsError, Weights, describe, native_fits, taken
+from headwise.decode.engines.native.library import (
+    SLOTS,
+    Floats,
+    NativeBeamSearch,
+    NativeHandle,
+    NativeSearch,
+    Selection,
+)
 from headwise.decode.engines.native.position_table import PositionTable
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SearchRequest
-from headwise.decode.shortlist import table as shortlist
-from headwise.decode.shortlist.table import Allowed
+from headwise.decode.shortlist import shortlists
+from headwise.decode.shortlist.shortlists import Allowed
 from headwise.errors import ConfigError, HeadwiseError
 
 STEPS_AT_ONCE = 16
@@ -35,9 +42,9 @@ class NativeModel:
         threads: int | None = None,
     ) -> None:
         """`threads`: as many as PyTorch would use. Weights that are not the config's are an `UnknownWeightsError`."""
-        if not fits(config):
+        if not native_fits(config):
             raise HeadwiseError("the native engine does not know all parts of this model")
-        self.engine = Engine(default_threads() if threads is None else threads)
+        self.engine = NativeHandle(default_threads() if threads is None else threads)
         self.pad, self.vocabulary = pad, vocabulary
         self._heads, self._layers = Shape(config, True).heads, config.decoder_layers
         self._always: Selection | None = None
@@ -55,7 +62,7 @@ class NativeModel:
         if used != set(weights):
             raise UnknownWeightsError(*sorted(used ^ set(weights)))
 
-    def start(self, sources: Sequence[Sequence[int]]) -> Search:
+    def start(self, sources: Sequence[Sequence[int]]) -> NativeSearch:
         """Sources (ids) in the engine's caches, before the first token. What is padding in them costs nothing."""
         rows = [np.array(source, np.int64) for source in sources]
         real = [np.flatnonzero(row != self.pad) for row in rows]
@@ -64,16 +71,16 @@ class NativeModel:
         lengths = np.array([len(kept) for kept in places], np.int64)
         placing, _ = self.source_positions.up_to(max(map(len, rows), default=0))
         nothing = np.empty(0, np.int64)
-        return Search(
+        return NativeSearch(
             self.engine, np.concatenate([nothing, *tokens]), np.concatenate([nothing, *places]), lengths, placing
         )
 
-    def restrict(self, search: Search, allowed: Sequence[Allowed]) -> None:
+    def restrict(self, search: NativeSearch, allowed: Sequence[Allowed]) -> None:
         """Only these tokens in each sentence of a search that has not made a step."""
         always, packed = allowed[0].always, self._always  # which another thread may replace at any moment
         if packed is None or packed.tokens is not always:  # packing them takes as long as some steps
             self._always = packed = Selection(self.engine, always)
-        search.restrict(packed, [each.own for each in allowed], shortlist.sure())
+        search.restrict(packed, [each.own for each in allowed], shortlists.sure())
 
     def search(self, request: SearchRequest, allowed: Sequence[Allowed] | None = None) -> list[list[Hypothesis]]:
         """The n-best of each source; options without `no_repeat`, which only a search in PyTorch knows."""
@@ -84,7 +91,7 @@ class NativeModel:
         search = self.start(request.sources)
         if allowed is not None:
             self.restrict(search, allowed)
-        beam = BeamSearch(search, request)
+        beam = NativeBeamSearch(search, request)
         places, done = 0, False
         while not done:
             # A translation may be far shorter than its limit: positions are made as they are needed.

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from headwise.config import ModelConfig
-from headwise.decode.engines.decoder_stepper import DecoderState, DecoderStepper
+from headwise.decode.engines.plain import DecoderState, DecoderStepper
 from headwise.models.encoder_decoder import EncoderDecoder
 from tests.shapes import VARIANTS, max_difference, random_model, sentences, small
 

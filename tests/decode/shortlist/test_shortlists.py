@@ -15,16 +15,15 @@ import torch
 from torch import Tensor
 
 from headwise.decode.bulk.lines import model_digest
-from headwise.decode.engines.cpu import CpuDecoder
-from headwise.decode.engines.decoder_stepper import DecoderStepper
 from headwise.decode.engines.native.library import supported
-from headwise.decode.engines.stepping import Stepping
-from headwise.decode.search.beam import beam_search
+from headwise.decode.engines.native.native_engine import NativeEngine
+from headwise.decode.engines.plain import DecoderStepper, SteppingEngine
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SamplingOptions, SearchOptions, SearchRequest
-from headwise.decode.shortlist import table as shortlist
+from headwise.decode.shortlist import shortlists as shortlist
 from headwise.decode.shortlist.learn import ask, learn_shortlist
-from headwise.decode.shortlist.table import Allowed, Shortlist, Shortlists, read_shortlists, search_restricted
+from headwise.decode.shortlist.restricted import search_restricted
+from headwise.decode.shortlist.shortlists import Allowed, Shortlist, Shortlists, read_shortlists
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import CheckpointError, ConfigError, DataError
 from headwise.files.tensors import save_tensors
@@ -34,9 +33,9 @@ from headwise.nn import int8
 from headwise.nn.int8 import to_int8
 from headwise.text.tokenizer import Tokenizer
 from tests.decode.engines.native.test_native_model import EOS, PAD, SOS, VOCABULARY, model_of, native_model
-from tests.taught import PAIRS, SOURCES, TARGETS, taught
+from tests.taught import PAIRS, SHAPE, SOURCES, TARGETS, taught
 
-KINDS = ["float32", *(["int8"] if int8.is_fast_here() else []), *(["native"] if supported() else [])]
+needs_native = pytest.mark.skipif(not supported(), reason="no native engine here")
 OPTIONS = {
     "greedy": SearchOptions(sos=SOS, eos=EOS, forbidden=(PAD, SOS, 3)),
     "beam": SearchOptions(sos=SOS, eos=EOS, beam=4, nbest=3, length_penalty=1.0, forbidden=(PAD, SOS, 3)),
@@ -69,6 +68,10 @@ def test_where_nothing_is_known_or_gained_all_are_allowed() -> None:
     assert table().allowed([10, 45]) is None  # 45 was in no pair
     assert table().allowed([10], copies=range(6, 24)) is None  # 25 of 50
     assert table().allowed([10], copies=range(6, 22)) is not None
+
+
+FITTING = replace(SHAPE, heads=2)
+"""A shape that the native engine knows."""
 
 
 def learnt(**options: Any) -> Shortlists:
@@ -138,7 +141,7 @@ def test_the_model_is_asked_for_what_it_would_begin_with() -> None:
 
 def test_a_token_that_is_in_no_pair_has_what_the_model_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortlist, "LARGEST", 1.1)
-    translator, tokenizer = Translator(taught(), "cpu", "float32"), the_tokenizer()
+    translator, tokenizer = Translator(taught(), "cpu", "plain"), the_tokenizer()
     told: list[tuple[int, int]] = []
     asked = ask(translator, ("en", "de"), 2, lambda done, total: told.append((done, total)))
     assert asked.shape == (tokenizer.size, 4)
@@ -157,7 +160,7 @@ def test_rows_of_a_published_model_that_are_no_token_are_no_translations() -> No
     tokenizer = the_tokenizer()
     shape, rows = taught().config, tokenizer.size + 40
     loaded = replace(taught(), model=build(shape, rows, tokenizer.pad), vocabulary=rows)
-    translator = Translator(loaded, "cpu", "float32")
+    translator = Translator(loaded, "cpu", "plain")
     begun = translator.begin([tokenizer.encode(SOURCES[0])], tokenizer.size)[0]
     assert max(begun) >= tokenizer.size  # else this holds nothing
     asked = ask(translator, ("en", "de"), tokenizer.size // 2)
@@ -233,8 +236,9 @@ def test_what_is_no_list_of_whole_numbers_is_refused(name: str, wrong: Any, tmp_
         read_shortlists(tmp_path / "s", the_tokenizer())
 
 
+@needs_native
 def test_converting_keeps_it(tmp_path: Path) -> None:
-    save_model(tmp_path / "model", taught())
+    save_model(tmp_path / "model", taught(shape=FITTING))
     lists = learnt()
     lists.save(tmp_path / "model" / "shortlist.safetensors")
     convert(tmp_path / "model", tmp_path / "int8", "headwise", precision="int8")
@@ -268,29 +272,18 @@ class Masked:
 
 
 @cache
-def model(kind: str) -> Any:
+def model() -> Any:
     made = model_of(tie="none", output_bias=True, output_scale=0.5)
     with torch.no_grad():
         made.output_projection.weight.mul_(20)  # so that no two tokens are equally likely but for rounding
-    return made if kind == "float32" else to_int8(copy.deepcopy(made))
+    quantised = to_int8(copy.deepcopy(made))
+    quantised.config = made.config
+    return quantised
 
 
 @cache
-def engine(kind: str) -> Any:
-    if kind == "native":
-        from headwise.decode.engines.native.native_engine import NativeEngine
-
-        own = model("native")
-        own.config = model("float32").config
-        return NativeEngine(native_model(own))
-    return Stepping(kind, CpuDecoder(model(kind)), PAD, torch.device("cpu"))
-
-
-def whole_stepper(kind: str) -> Any:
-    """What the engine's own arithmetic gives for all tokens; for float32, the model itself."""
-    if kind == "float32":
-        return DecoderStepper(model(kind))
-    return engine(kind).stepping().stepper if kind == "native" else engine(kind).stepper
+def engine() -> NativeEngine:
+    return NativeEngine(native_model(model()))
 
 
 def sentences(count: int = 7) -> list[list[int]]:
@@ -315,27 +308,27 @@ def close(found: list[list[Hypothesis]], wanted: list[list[Hypothesis]], toleran
         )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@needs_native
 @pytest.mark.parametrize("options", OPTIONS)
-def test_with_all_tokens_it_is_the_search_of_the_whole_vocabulary(kind: str, options: str) -> None:
+def test_with_all_tokens_it_is_the_search_of_the_whole_vocabulary(options: str) -> None:
     whole = Allowed(np.arange(0, VOCABULARY, 3), np.setdiff1d(np.arange(VOCABULARY), np.arange(0, VOCABULARY, 3)))
     request = SearchRequest(sentences(), [15] * 7, OPTIONS[options], [[]] * 7)
-    close(engine(kind).search_within(request, [whole] * 7), engine(kind).search(request), 1e-4)
+    close(engine().search_within(request, [whole] * 7), engine().search(request), 1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@needs_native
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("sure", [0.0, 0.5])
 def test_a_search_is_that_of_a_model_without_the_other_tokens(
-    kind: str, options: str, sure: float, monkeypatch: pytest.MonkeyPatch
+    options: str, sure: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shortlist, "SURE", sure)
     allowed = lists()
     prefixes = [[4, 5], [], [6], [], [], [], [int(allowed[6].own[40])]]
     request = SearchRequest(sentences(), [12] * 7, OPTIONS[options], prefixes)
-    found = engine(kind).search_within(request, allowed)
-    oracle = Masked(whole_stepper(kind), allowed)
-    wanted = Stepping("oracle", oracle, PAD, torch.device("cpu")).search(request)
+    found = engine().search_within(request, allowed)
+    oracle = Masked(engine().stepping().stepper, allowed)
+    wanted = SteppingEngine("oracle", oracle, PAD, torch.device("cpu")).search(request)
     close(found, wanted, 1e-4)
     strangers = [
         set(one.tokens) - set(own.tokens.tolist()) for some, own in zip(found, allowed, strict=True) for one in some
@@ -343,64 +336,61 @@ def test_a_search_is_that_of_a_model_without_the_other_tokens(
     assert any(strangers) == (sure > 0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@needs_native
 @pytest.mark.parametrize("options", OPTIONS)
-def test_a_sentence_comes_out_the_same_whatever_is_in_its_batch(kind: str, options: str) -> None:
+def test_a_sentence_comes_out_the_same_whatever_is_in_its_batch(options: str) -> None:
     request = SearchRequest(sentences(), [5, 18, 9, 12, 15, 10, 3], OPTIONS[options], [[]] * 7)
     allowed = lists()
-    together = engine(kind).search_within(request, allowed)
+    together = engine().search_within(request, allowed)
     for number in range(7):
-        alone = engine(kind).search_within(request.select([number]), [allowed[number]])
-        close(alone, [together[number]], 0.0 if kind == "native" else 1e-4)
+        alone = engine().search_within(request.select([number]), [allowed[number]])
+        close(alone, [together[number]], 0.0)
 
 
-@pytest.mark.skipif("native" not in KINDS, reason="no native engine here")
+@needs_native
 def test_threads_and_many_rows_change_nothing() -> None:
     """More rows than are ranked at once; bit for bit."""
-    from headwise.decode.engines.native.native_engine import NativeEngine
-
-    engine("native")
     count = 45
     request = SearchRequest(sentences(count), [8] * count, OPTIONS["beam"], [[]] * count)
-    engines = (NativeEngine(native_model(model("native"), threads)) for threads in (1, 3))
+    engines = (NativeEngine(native_model(model(), threads)) for threads in (1, 3))
     one, three = (each.search_within(request, lists(count)) for each in engines)
     close(one, three, 0.0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@needs_native
 @pytest.mark.parametrize("options", OPTIONS)
 def test_where_nothing_is_sure_it_is_the_search_of_the_whole_vocabulary(
-    kind: str, options: str, monkeypatch: pytest.MonkeyPatch
+    options: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shortlist, "SURE", 1.1)
     request = SearchRequest(sentences(), [15] * 7, OPTIONS[options], [[]] * 7)
-    found = engine(kind).search_within(request, lists())
-    close(found, engine(kind).search(request), 0.0 if kind == "native" else 1e-4)
+    found = engine().search_within(request, lists())
+    close(found, engine().search(request), 0.0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_those_without_a_list_have_all_tokens_and_keep_their_places(kind: str) -> None:
+@needs_native
+def test_those_without_a_list_have_all_tokens_and_keep_their_places() -> None:
     allowed: list[Allowed | None] = [*lists()]
     for number in (0, 3, 6):
         allowed[number] = None
     request = SearchRequest(sentences(), [10, 11, 12, 13, 14, 15, 16], OPTIONS["beam"], [[]] * 7)
-    found = search_restricted(engine(kind), request, allowed)
-    within = engine(kind).search_within(request, lists())
-    whole = engine(kind).search(request)
+    found = search_restricted(engine(), request, allowed)
+    within = engine().search_within(request, lists())
+    whole = engine().search(request)
     wanted = [whole[n] if allowed[n] is None else within[n] for n in range(7)]
-    close(found, wanted, 0.0 if kind == "native" else 1e-4)
-    close(search_restricted(engine(kind), request, [None] * 7), whole, 0.0)
+    close(found, wanted, 0.0)
+    close(search_restricted(engine(), request, [None] * 7), whole, 0.0)
 
 
-@pytest.mark.skipif("native" not in KINDS, reason="no native engine here")
+@needs_native
 def test_what_is_no_list_of_tokens_is_refused() -> None:
     request = SearchRequest(sentences(1), [5], OPTIONS["greedy"], [[]])
     with pytest.raises(IndexError, match="not in the vocabulary"):
-        engine("native").search_within(request, [Allowed(np.array([2]), np.array([VOCABULARY]))])
+        engine().search_within(request, [Allowed(np.array([2]), np.array([VOCABULARY]))])
     with pytest.raises(IndexError, match="not in the vocabulary"):
-        engine("native").search_within(request, [Allowed(np.array([-1]), np.array([2]))])
+        engine().search_within(request, [Allowed(np.array([-1]), np.array([2]))])
     with pytest.raises(ValueError, match="a list of tokens each"):
-        engine("native").search_within(request, lists())
+        engine().search_within(request, lists())
 
 
 # --- in a translator -----------------------------------------------------------------------------------
@@ -410,35 +400,46 @@ def test_what_is_no_list_of_tokens_is_refused() -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model with a shortlist of which all is used."""
     monkeypatch.setattr(shortlist, "LARGEST", 1.1)
-    save_model(tmp_path / "model", taught())
+    save_model(tmp_path / "model", taught(shape=FITTING))
     learnt(best=20, frequent=3).save(tmp_path / "model" / "shortlist.safetensors")
     return tmp_path / "model"
 
 
+@needs_native
 def test_who_uses_it(folder: Path, tmp_path: Path) -> None:
     assert Translator(folder, "cpu").shortlist is None
-    assert Translator(folder, "cpu", "float32").shortlist is None
-    assert Translator(folder, "cpu", "float32", shortlist=True).shortlist is not None
-    if int8.is_fast_here():
-        assert Translator(folder, "cpu", "int8").shortlist is not None
-        assert Translator(folder, "cpu", "int8", shortlist=False).shortlist is None
+    assert Translator(folder, "cpu", "int8").shortlist is not None
+    assert Translator(folder, "cpu", "int8", shortlist=True).shortlist is not None
+    assert Translator(folder, "cpu", "int8", shortlist=False).shortlist is None
     with pytest.raises(ConfigError, match="the engine plain knows no shortlists"):
         Translator(folder, "cpu", "plain", shortlist=True)
+    loaded = taught(shape=FITTING)
     with pytest.raises(ConfigError, match="has no shortlist: make one"):
-        Translator(taught(), "cpu", "float32", shortlist=True)
-    other = taught("bpe")
+        Translator(loaded, "cpu", "int8", shortlist=True)
+    other = taught("bpe", shape=FITTING)
     with pytest.raises(ConfigError, match="another tokenizer"):
-        Translator(other, "cpu", "float32", shortlist=learnt())
-    assert Translator(taught(), "cpu", "float32", shortlist=learnt()).shortlist is not None
+        Translator(other, "cpu", "int8", shortlist=learnt())
+    assert Translator(loaded, "cpu", "int8", shortlist=learnt()).shortlist is not None
     (folder / "shortlist.safetensors").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match="damaged"):
-        Translator(folder, "cpu", "float32", shortlist=True)
-    Translator(folder, "cpu", "float32")
+        Translator(folder, "cpu", "int8")
+    Translator(folder, "cpu", "int8", shortlist=False)
+    Translator(folder, "cpu", "plain")
 
 
-@pytest.mark.parametrize("name", ["float32", *(["int8"] if int8.is_fast_here() else [])])
-def test_translations_are_made_of_what_is_allowed(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = Translator(folder, "cpu", name, shortlist=True)
+@pytest.mark.skipif(not int8.is_fast_here(), reason="no int8 here")
+def test_without_the_native_engine_there_is_none(tmp_path: Path) -> None:
+    """Heads of 8, which that engine does not know."""
+    save_model(tmp_path / "model", taught())
+    learnt().save(tmp_path / "model" / "shortlist.safetensors")
+    assert Translator(tmp_path / "model", "cpu", "int8").shortlist is None
+    with pytest.raises(ConfigError, match="the engine int8 knows no shortlists"):
+        Translator(tmp_path / "model", "cpu", "int8", shortlist=True)
+
+
+@needs_native
+def test_translations_are_made_of_what_is_allowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator(folder, "cpu", "int8", shortlist=True)
     assert translator.shortlist is not None
     for beam in (1, 4):
         assert [one.text for one in translator.translate(SOURCES, beam=beam)] == TARGETS
@@ -446,7 +447,7 @@ def test_translations_are_made_of_what_is_allowed(folder: Path, name: str, monke
     monkeypatch.setattr(shortlist, "SURE", 0.0)
     forgotten = learnt(best=1, frequent=1)
     forgotten.tables["en", "de"].targets[:] = the_tokenizer().eos
-    lost = Translator(folder, "cpu", name, shortlist=forgotten)
+    lost = Translator(folder, "cpu", "int8", shortlist=forgotten)
     for source, found in zip(SOURCES, lost.translate(SOURCES, beam=1), strict=True):
         [allowed] = forgotten.allowed([lost.source_ids(source)], [[]], ("en", "de"))
         assert allowed is not None
@@ -457,7 +458,7 @@ def test_translations_are_made_of_what_is_allowed(folder: Path, name: str, monke
     monkeypatch.setattr(shortlist, "SURE", 0.0)
     # A prefix that it does not allow is obeyed all the same, and what follows is searched for among all tokens.
     start = TARGETS[0].split()[0]
-    exact = Translator(folder, "cpu", name, shortlist=False)
+    exact = Translator(folder, "cpu", "int8", shortlist=False)
     assert lost.translate(SOURCES[:3], prefix=start) == exact.translate(SOURCES[:3], prefix=start)
     # So is what is drawn at random.
     hot = TranslateOptions(sampling=SamplingOptions(temperature=2.0), seed=3)
@@ -465,23 +466,13 @@ def test_translations_are_made_of_what_is_allowed(folder: Path, name: str, monke
     assert len({model_digest(each) for each in (lost, exact, translator)}) == 3
 
 
+@needs_native
 def test_a_table_is_for_its_direction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortlist, "LARGEST", 1.1)
-    both = taught(both_directions=True)
+    both = taught(both_directions=True, shape=FITTING)
     assert both.tokenizer is not None
     made, _ = learn_shortlist(both.tokenizer, PAIRS * 5, best=20, frequent=3)
     lists = Shortlists(both.tokenizer, {("en", "de"): made})
-    translator = Translator(both, "cpu", "float32", shortlist=lists)
+    translator = Translator(both, "cpu", "int8", shortlist=lists)
     assert [one.text for one in translator.translate(SOURCES, "en", "de")] == TARGETS
     assert [one.text for one in translator.translate(TARGETS, "de", "en")] == SOURCES
-
-
-def test_beam_search_is_used_as_elsewhere() -> None:
-    """The decoder for CPUs tells the likeliest tokens as the table of all would."""
-    decoder = CpuDecoder(model("float32"))
-    source = torch.tensor([[5, 6, 7, 8]])
-    for options in OPTIONS.values():
-        [found] = beam_search(decoder, decoder.start(source), torch.tensor([12]), options)
-        plain = DecoderStepper(model("float32"))
-        [wanted] = beam_search(plain, plain.start(source), torch.tensor([12]), options)
-        close([found], [wanted], 1e-4)

@@ -16,19 +16,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headwise.decode.search.hypothesis import Hypothesis
-from headwise.decode.search.options import Prefixes, SearchRequest
-from headwise.errors import CheckpointError, ConfigError
+from headwise.decode.search.options import Prefixes
+from headwise.errors import CheckpointError
 from headwise.files.digest import arrays_digest
 from headwise.files.tables import digest_mismatch
 from headwise.files.tensors import open_tensors
 from headwise.models.folder.config_file import shortlist_path
-from headwise.models.folder.description import INT8
 from headwise.text.tokenizer import Tokenizer
 
 Ids = NDArray[np.int64]
@@ -195,58 +193,3 @@ def find_shortlists(folder: Path, tokenizer: Tokenizer) -> Shortlists | None:
     """Those of a model folder, if it has any."""
     path = shortlist_path(folder)
     return read_shortlists(path, tokenizer) if path.is_file() else None
-
-
-# --- searching with one --------------------------------------------------------------------------------
-
-
-@runtime_checkable
-class Restricting(Protocol):
-    """An engine that may know how to leave tokens out."""
-
-    @property
-    def restricts(self) -> bool:
-        """Whether it does."""
-        ...
-
-    def search_within(self, request: SearchRequest, allowed: Sequence[Allowed]) -> list[list[Hypothesis]]:
-        """As `search`, but each sentence is said with the tokens that it is allowed, whose probabilities add up to 1.
-
-        A prefix has no other ones. What all are always allowed is the same list.
-        """
-        ...
-
-
-def choose_shortlists(
-    wanted: Shortlists | bool | None, engine: Any, folder: Path | None, tokenizer: Tokenizer
-) -> Shortlists | None:
-    """What a translator with this engine searches with. None: the folder's, if there are some and the engine is for
-    speed at little cost (int8); True: the folder's in any case; False: none."""
-    if wanted is False:
-        return None
-    can = isinstance(engine, Restricting) and engine.restricts
-    if wanted is None and not (can and engine.name == INT8):
-        return None
-    if not can:
-        raise ConfigError(f"the engine {engine.name} knows no shortlists: take int8 or float32, or leave it out")
-    if isinstance(wanted, Shortlists):
-        if wanted.tokenizer != tokenizer:
-            raise ConfigError("this shortlist is for a model with another tokenizer")
-        return wanted
-    found = None if folder is None else find_shortlists(folder, tokenizer)
-    if found is None and wanted:
-        raise ConfigError(f"{folder or 'this model'}: has no shortlist: make one with `headwise shortlist`")
-    return found
-
-
-def search_restricted(engine: Any, request: SearchRequest, allowed: Sequence[Allowed | None]) -> list[list[Hypothesis]]:
-    """A search with the tokens that each sentence is allowed; those that are allowed all go apart from the others."""
-    found: dict[int, list[Hypothesis]] = {}
-    for whole in (False, True):
-        numbers = [number for number, one in enumerate(allowed) if (one is None) == whole]
-        if not numbers:
-            continue
-        part, listed = request.select(numbers), [allowed[number] for number in numbers]
-        made = engine.search(part) if whole else engine.search_within(part, listed)
-        found.update(zip(numbers, made, strict=True))
-    return [found[number] for number in range(len(request.sources))]

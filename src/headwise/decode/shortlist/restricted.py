@@ -1,0 +1,50 @@
+"""Searches within a shortlist: which one a translator uses, and how a request is divided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from headwise.decode.engines.engine import Restricting
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import SearchRequest
+from headwise.decode.shortlist.shortlists import Allowed, Shortlists, find_shortlists
+from headwise.errors import ConfigError
+from headwise.models.folder.description import INT8
+from headwise.text.tokenizer import Tokenizer
+
+
+def choose_shortlists(
+    wanted: Shortlists | bool | None, engine: Any, folder: Path | None, tokenizer: Tokenizer
+) -> Shortlists | None:
+    """What a translator with this engine searches with. None: the folder's, if there are some and the engine is for
+    speed at little cost (int8); True: the folder's in any case; False: none."""
+    if wanted is False:
+        return None
+    can = isinstance(engine, Restricting) and engine.restricts
+    if wanted is None and not (can and engine.name == INT8):
+        return None
+    if not can:
+        raise ConfigError(f"the engine {engine.name} knows no shortlists: take int8, or leave it out")
+    if isinstance(wanted, Shortlists):
+        if wanted.tokenizer != tokenizer:
+            raise ConfigError("this shortlist is for a model with another tokenizer")
+        return wanted
+    found = None if folder is None else find_shortlists(folder, tokenizer)
+    if found is None and wanted:
+        raise ConfigError(f"{folder or 'this model'}: has no shortlist: make one with `headwise shortlist`")
+    return found
+
+
+def search_restricted(engine: Any, request: SearchRequest, allowed: Sequence[Allowed | None]) -> list[list[Hypothesis]]:
+    """A search with the tokens that each sentence is allowed; those that are allowed all go apart from the others."""
+    found: dict[int, list[Hypothesis]] = {}
+    for whole in (False, True):
+        numbers = [number for number, one in enumerate(allowed) if (one is None) == whole]
+        if not numbers:
+            continue
+        part, listed = request.select(numbers), [allowed[number] for number in numbers]
+        made = engine.search(part) if whole else engine.search_within(part, listed)
+        found.update(zip(numbers, made, strict=True))
+    return [found[number] for number in range(len(request.sources))]
