@@ -1,6 +1,6 @@
 """The decoder in C++, step by step: int8 products, attention and the choice of tokens in one call.
 
-It holds what `headwise.decode.engines.cpu` computes with the same int8 weights. Its caches grow by blocks that never
+It agrees with the model itself in int8 (`headwise.decode.engines.plain`). Its caches grow by blocks that never
 move, sentences share nothing, and rows are reordered by index: a row comes out the same, bit for bit, whatever is
 computed with it and by however many threads.
 
