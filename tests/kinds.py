@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from headwise.config import ModelConfig, TextConfig
 from headwise.models.folder.load import LoadedModel, Task
-from headwise.text import train_tokenizer
+from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from tests.shapes import PAD, random_model, small
 from tests.taught import SOURCES

@@ -13,7 +13,7 @@ from headwise.config import ModelConfig, TextConfig
 from headwise.decode.translator import Translator
 from headwise.models.build import build
 from headwise.models.folder.load import LoadedModel, Task
-from headwise.text import train_tokenizer
+from headwise.text.kinds import train_tokenizer
 
 _SUBJECTS = [("The cat", "Die Katze"), ("A dog", "Ein Hund"), ("My sister", "Meine Schwester")]
 _VERBS = [("sees", "sieht"), ("eats", "isst"), ("finds", "findet")]

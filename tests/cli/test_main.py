@@ -18,7 +18,7 @@ from headwise.decode.alignment import pharaoh
 from headwise.decode.engines.table import ENGINES
 from headwise.models.folder.load import save_model
 from headwise.presets import PRESETS, resolve
-from headwise.text import load_tokenizer
+from headwise.text.kinds import TOKENIZERS, load_tokenizer
 from headwise.train.run import train
 from tests.commands import Capture, contents, lines_file, ok, shell, wrong
 from tests.taught import PAIRS, SOURCES, TARGETS, taught
@@ -428,7 +428,7 @@ def test_average(run: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "choose another --out" in wrong(capsys, "average", *checkpoints, "--out", out)
 
 
-@pytest.mark.parametrize("kind", ["unigram", "bpe", "words", "characters", "bytes"])
+@pytest.mark.parametrize("kind", TOKENIZERS)
 def test_tokenizer_round_trip(kind: str, tmp_path: Path, capsys: Capture) -> None:
     lines = [*SOURCES, "", TARGETS[0]]
     text = lines_file(tmp_path / "text", lines)

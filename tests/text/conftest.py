@@ -2,7 +2,8 @@
 
 import pytest
 
-from headwise.text import TOKENIZERS, Tokenizer
+from headwise.text.kinds import TOKENIZERS
+from headwise.text.tokenizer import Tokenizer
 from tests.text.corpus import trained
 
 

@@ -1,7 +1,8 @@
 """A small corpus in three scripts, and a tokenizer trained on it."""
 
 from headwise.config import TextConfig
-from headwise.text import Tokenizer, train_tokenizer
+from headwise.text.kinds import train_tokenizer
+from headwise.text.tokenizer import Tokenizer
 
 _SUBJECTS = ["The old sailor", "Ihr Lehrer", "my sister Zoë", "Der Müller", "שכן", "the engineer"]
 _VERBS = ["repairs", "übersetzt", "watches", "verkauft", "אוהב", "translated"]

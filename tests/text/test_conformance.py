@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwise.errors import ConfigError
-from headwise.text import TOKENIZERS, Tokenizer, load_tokenizer, normalise
+from headwise.text.kinds import TOKENIZERS, load_tokenizer
+from headwise.text.normalise import normalise
+from headwise.text.tokenizer import Tokenizer
 from tests.text.corpus import CORPUS, LANGUAGES, trained
 
 EXACT = [kind for kind in TOKENIZERS if kind not in ("words", "characters", "wordpiece")]
@@ -155,6 +157,21 @@ def test_other_content_has_another_fingerprint(tokenizers: dict[str, Tokenizer],
     assert len({each.fingerprint for each in tokenizers.values()}) == len(tokenizers)
     if tokenizer.kind != "bytes":
         assert trained(tokenizer.kind, CORPUS[:40]) != tokenizer
+
+
+def test_characters_beyond_the_vocabulary_are_reported(tokenizer: Tokenizer) -> None:
+    assert all(tokenizer.uncovered(text) == [] for text in CORPUS)
+    assert tokenizer.uncovered("") == []
+    found = tokenizer.uncovered("the 日本語 日 old\tsailor 🦀")
+    if tokenizer.kind == "words":
+        assert found == ["日本語", "日", "🦀"]
+    else:
+        assert found == ([] if tokenizer.kind == "bytes" else ["日", "本", "語", "🦀"])
+
+
+def test_a_tab_is_a_space(tokenizer: Tokenizer) -> None:
+    text = tokenizer.decode(tokenizer.encode("the old\tsailor"))
+    assert text == ("the old\tsailor" if tokenizer.keeps_text else "the old sailor")
 
 
 def test_saved_and_loaded_is_the_same(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwise.text import normalise
-from headwise.text.normalise import normalise_all, tidied
+from headwise.text.normalise import normalise, normalise_all, tidied
 
 ANY = st.text(
     st.characters(exclude_categories=["Cs"])

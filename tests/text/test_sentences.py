@@ -12,7 +12,9 @@ from headwise.text.sentences import Piece, cut, join, split
 ANY_TEXT = st.one_of(
     st.text(max_size=200),
     st.text(alphabet="aB1 .,!?…。！，؟۔।\n\t\r\"'”)»-Dr", max_size=200),
-    st.lists(st.sampled_from(["Dr.", "z.B.", "Go!", "”", "好。", " ", "  ", "\n", "word", ", "])).map("".join),
+    st.lists(
+        st.sampled_from(["Dr.", "z.B.", "Go!", "”", "好。", " ", "  ", "\n", "word", ", ", "»", " » ", "5 p.m. "])
+    ).map("".join),
 )
 
 
@@ -57,6 +59,9 @@ SENTENCES = [
     ["hello there!", "how are you?", "fine"],
     ["Er sagte: „Komm.“", "Dann ging er.", "¿Qué?", "¡Nada!"],
     ["Это проф. Иванов.", "Он тут."],
+    ["« Bonjour. »", "Il part.", "« Vraiment ? » dit-elle.", "« Oui ! »", "Elle rit."],
+    ["(It rained. )", "We stayed.", "“Yes. ”", "Fine."],
+    ["It is 5 p.m.", "He left at 6 a.m.", "Then came 9 A.M. EST and 5 p.m. Monday."],
 ]
 
 
@@ -64,6 +69,10 @@ SENTENCES = [
 def test_sentences_end_where_a_reader_says(sentences: list[str]) -> None:
     glue = "" if sentences[0][-1] == "。" else " "
     assert [piece.text for piece in split(glue.join(sentences))] == sentences
+
+
+def test_a_closing_mark_after_a_line_break_begins_a_line() -> None:
+    assert split("Non.\n» Oui.") == [Piece("Non.", "\n"), Piece("» Oui.")]
 
 
 def test_spaces_and_line_breaks_stay_between_the_pieces() -> None:

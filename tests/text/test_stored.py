@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from headwise.errors import CheckpointError
-from headwise.text import Tokenizer, load_tokenizer
+from headwise.text.kinds import load_tokenizer
 from headwise.text.stored import VERSION, Parts, write_parts
+from headwise.text.tokenizer import Tokenizer
 
 
 @pytest.fixture

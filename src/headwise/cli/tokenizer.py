@@ -7,13 +7,16 @@ from typing import Any
 from headwise.cli.options import add_command, model_folder, positive, read_lines
 from headwise.errors import DataError
 
+KINDS = ("unigram", "bpe", "byte_bpe", "wordpiece", "words", "characters", "bytes")
+"""The keys of `headwise.text.kinds.TOKENIZERS`, which takes a while to import."""
+
 
 def add_tokenizer(commands: Any) -> None:
     command = add_command(
         commands,
         "tokenizer",
         lambda args: 0,
-        "Train a tokenizer by itself, or see how one cuts text (training a model trains its tokenizer too).",
+        "Train a tokenizer alone, or see how it splits text (training a model trains its tokenizer too).",
         """
 headwise tokenizer train corpus.en corpus.de --out my-tokenizer --vocabulary 8000
 echo "I ate an apple." | headwise tokenizer encode --model my-model
@@ -30,17 +33,17 @@ echo "I ate an apple." | headwise tokenizer encode --model my-model | headwise t
     )
     train.add_argument("files", nargs="+", metavar="FILE")
     train.add_argument("--out", required=True, metavar="DIR")
-    train.add_argument("--kind", default="unigram", choices=("unigram", "bpe", "words", "characters", "bytes"))
+    train.add_argument("--kind", default="unigram", choices=KINDS, help="default: unigram")
     train.add_argument("--vocabulary", type=positive, default=0, metavar="N", help="default: by corpus size")
-    train.add_argument("--languages", nargs="+", default=[], metavar="L", help="languages that get a tag")
+    train.add_argument("--languages", nargs="+", default=[], metavar="L", help="target languages, one tag each")
     for verb, run, summary in (
-        ("encode", run_tokenizer_encode, "Text to pieces, a line each."),
-        ("decode", run_tokenizer_decode, "Pieces (or ids) back to text."),
+        ("encode", run_tokenizer_encode, "Split text into pieces, line by line."),
+        ("decode", run_tokenizer_decode, "Turn pieces (or ids) back into text."),
     ):
         each = add_command(verbs, verb, run, summary, f"headwise tokenizer {verb} --model my-model --input file")
         each.add_argument("--model", metavar="DIR", help="model or tokenizer folder")
         each.add_argument("--input", default="-", metavar="FILE|-")
-        each.add_argument("--ids", action="store_true", help="numbers instead of pieces")
+        each.add_argument("--ids", action="store_true", help="ids instead of pieces")
 
 
 def run_tokenizer_train(args: argparse.Namespace) -> int:
@@ -74,7 +77,9 @@ def run_tokenizer_decode(args: argparse.Namespace) -> int:
         try:
             words = line.split()
             ids = [int(word) for word in words] if args.ids else tokenizer.piece_ids(words)
+            if not all(0 <= i < tokenizer.size for i in ids):
+                raise DataError(f"an id is beyond the vocabulary of {tokenizer.size:,} tokens")
             print(tokenizer.decode(ids))
-        except (DataError, ValueError, IndexError) as error:
+        except (DataError, ValueError) as error:
             raise DataError(f"{args.input}:{number}: {error}") from None
     return 0

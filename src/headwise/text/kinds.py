@@ -1,10 +1,6 @@
 """The table of tokenizers, and the two ways to get one: train it on a corpus, load it from a folder."""
 
-import math
-import random
-from collections import deque
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from pathlib import Path
 
 from headwise.config import TextConfig
@@ -12,6 +8,7 @@ from headwise.errors import CheckpointError, ConfigError, DataError
 from headwise.text.normalise import normalise_all, well_formed
 from headwise.text.published.hf_tokenizer import Library
 from headwise.text.published.mapped import Mapped
+from headwise.text.reservoir import reservoir_sample
 from headwise.text.stored import read_parts
 from headwise.text.tokenizer import Tokenizer, check_languages
 from headwise.text.trained.byte_bpe import ByteBpe
@@ -54,7 +51,9 @@ def train_tokenizer(
             f"text.lossless: a {config.kind} tokenizer cannot keep spaces; these can: {', '.join(LOSSLESS)}"
         )
     known = check_languages(languages)
-    sample, total = draw(sentences, config.sample)
+    if config.sample < 1:
+        raise ConfigError(f"text.sample = {config.sample}: a tokenizer is trained on one sentence at least")
+    sample, total = reservoir_sample(filter(str.strip, sentences), config.sample)
     kind = TOKENIZERS[config.kind]
     lossless = config.lossless or kind.keeps_text
     prepared = [text for text in (map(well_formed, sample) if lossless else normalise_all(sample)) if text]
@@ -73,29 +72,3 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         return LOADED[kind](parts)
     except CheckpointError as error:
         raise CheckpointError(f"{folder}: {error}") from None
-
-
-def draw(sentences: Iterable[str], count: int) -> tuple[list[str], int]:
-    """`count` sentences, each as likely as any other, and how many there are; blank ones do not count.
-
-    Reservoir sampling, with the jumps of Li (1994) so that a sentence passed over costs next to nothing. The
-    seed is fixed: the sample belongs to the corpus, not to the run.
-    """
-    if count < 1:
-        raise ConfigError(f"text.sample = {count}: a tokenizer is trained on one sentence at least")
-    rng = random.Random(0)
-    numbered = enumerate(filter(str.strip, sentences), 1)
-    kept = [sentence for _, sentence in islice(numbered, count)]
-    total = len(kept)
-    weight = 1.0
-    while True:
-        weight *= math.exp(math.log(1 - rng.random()) / count)
-        passed_over = int(math.log(1 - rng.random()) / math.log1p(-weight))
-        for number, _ in deque(islice(numbered, passed_over), maxlen=1):
-            total = number
-        following = next(numbered, None)
-        if following is None:
-            break
-        total, sentence = following
-        kept[rng.randrange(count)] = sentence
-    return kept, total

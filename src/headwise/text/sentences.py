@@ -1,7 +1,7 @@
-"""Long texts in pieces that a model can take: split at sentence ends, and cut where a sentence is too long.
+"""Sentence splitting: long texts are split at sentence ends, and sentences that are too long are cut.
 
-Nothing is ever dropped: each piece keeps the white space that followed it, so `join` gives back the text, and
-a translator can put its translations between the separators of the original.
+Nothing is dropped: each piece keeps the white space that follows it, so that `join` gives the text back and
+translations can be put between the separators of the original.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from headwise.errors import ConfigError
 
 
 class Piece(NamedTuple):
-    """Text to translate, and the white space (maybe none) between it and the next piece.
+    """Text to translate, and the white space, if any, between it and the next piece.
 
-    The text of the first piece is empty where a text begins with white space.
+    The first piece has an empty text if the whole text begins with white space.
     """
 
     text: str
@@ -25,7 +25,8 @@ class Piece(NamedTuple):
 
 _SPACED_ENDS = ".!?…।॥؟۔"  # end a sentence where white space follows
 _UNSPACED_ENDS = "。！？｡"  # end one anywhere
-_CLOSERS = "\"'”’“»«›‹)]}」』）】〉》〕］｝"  # stay with what they close; “ and « close in German and Danish
+_CLOSERS = "\"'”’“»«›‹)]}」』）】〉》〕］｝"  # stay with the sentence they close; “ and « close in German and Danish
+_SPACED_CLOSERS = re.compile(r"[”’»›)\]}]+(?!\S)")  # close a sentence after a space too, as in French: « Bonjour. »
 _OPENERS = "\"'“”„‘‚«»‹›([{「『（【〈《〔［｛¿¡-–—"
 
 _PARTS = re.compile(r"\s+|\S+")
@@ -34,9 +35,11 @@ _LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNSPACED_END = re.compile(rf"[{_UNSPACED_ENDS}][{_UNSPACED_ENDS}!?…]*[{re.escape(_CLOSERS)}]*")
 _CLAUSE_ENDS = ",;:،؛、，；：—–" + _SPACED_ENDS + _UNSPACED_ENDS
 _UNSPACED_CLAUSE_END = re.compile(rf"[、，；：{_UNSPACED_ENDS}]+[{re.escape(_CLOSERS)}]*")
+_TIMES = re.compile(r"[ap]\.m", re.IGNORECASE)
+_AFTER_TIMES = re.compile(r"[A-Z]{2,4}\b|Mon|Tue|Wed|Thu|Fri|Sat|Sun")  # 5 p.m. EST, 5 p.m. Monday
 _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")  # z.B, e.g, U.S
 
-# Words whose full stop rarely ends a sentence, as a name or more of a phrase follows ...
+# Abbreviations whose full stop rarely ends a sentence, as a name or the rest of a phrase follows ...
 _TITLES = re.compile(
     "mr|mrs|ms|messrs|dr|drs|prof|st|ste|sr|jr|gen|col|capt|cpt|lt|sgt|maj|cmdr|rev|hon|gov|sen|rep|pres|supt"
     "|vs|cf|viz|approx|dept|univ|mt"
@@ -45,7 +48,7 @@ _TITLES = re.compile(
     "|г|ул|им|проф|акад|гр|тов",
     re.IGNORECASE,
 )
-# ... and those whose full stop does not where a number follows.
+# ... and abbreviations whose full stop does not end a sentence if a number follows.
 _NUMBERED = re.compile(
     "no|nos|nr|núm|nº|vol|vols|fig|figs|eq|sec|ch|chap|p|pp|pg|art|abs|bd|kap|s|z|ziff|abb|tab|tel"
     "|pág|págs|cap|lám|pag|стр|рис|табл|гл|п|с|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|okt|nov|dec|dez",
@@ -54,7 +57,7 @@ _NUMBERED = re.compile(
 
 
 def split(text: str) -> list[Piece]:
-    """The sentences of a text. A line break is an end as well: it is structure that a person put there."""
+    """The sentences of a text. A line break ends one too: it is structure that a person put there."""
     return list(_split(text))
 
 
@@ -64,10 +67,10 @@ def join(pieces: Iterable[Piece]) -> str:
 
 
 def cut(sentence: Piece, length_of: Callable[[str], int], limit: int) -> list[Piece]:
-    """A sentence in pieces of at most `limit` by `length_of`; `join` of them is the same text.
+    """A sentence in pieces of at most `limit`, as `length_of` measures them; `join` gives the sentence back.
 
-    One beyond the limit is cut at commas and the like, else at spaces, else between characters. Only a character
-    beyond the limit by itself makes a piece that is, too.
+    A sentence beyond the limit is cut at commas and similar marks, else at spaces, else between characters. A piece
+    exceeds the limit only if it is a single character.
     """
     if limit < 1:
         raise ConfigError(f"the limit of a piece must be at least 1 token, not {limit}")
@@ -75,30 +78,31 @@ def cut(sentence: Piece, length_of: Callable[[str], int], limit: int) -> list[Pi
 
 
 def _split(text: str) -> Iterator[Piece]:
-    """Walk over words and the spaces between them; `start` is where the current sentence began."""
+    """Walk over words and the spaces between them; `start` is where the current sentence begins."""
     start = 0
-    word = ""
+    word = last = ""  # `last`: the word before, if it is of the same sentence
     for part in _PARTS.finditer(text):
         if not part.group().isspace():
-            word = part.group()
+            word = (last if _SPACED_CLOSERS.fullmatch(part.group()) else "") + part.group()
             for end in _UNSPACED_END.finditer(part.group()):
                 if end.end() < len(part.group()):  # else the space after the word decides
                     word = part.group()[end.end() :]
                     yield Piece(text[start : part.end() - len(word)])
                     start = part.end() - len(word)
+            last = word
         else:
             after = text[part.end() : part.end() + 1]
             if not after or not word or _LINE_BREAKS.search(part.group()) or _ends_sentence(word, text, part.end()):
                 yield Piece(text[start : part.start()], part.group())
-                start = part.end()
+                start, last = part.end(), ""
     if start < len(text):
         yield Piece(text[start:])
 
 
 def _ends_sentence(word: str, text: str, following: int) -> bool:
-    """Whether a sentence ends after this word, where the next begins at `following`."""
+    """Whether a sentence ends after `word`; the next word begins at `following`."""
     bare = word.rstrip(_CLOSERS)
-    if not bare or bare[-1] not in _SPACED_ENDS + _UNSPACED_ENDS:
+    if not bare or bare[-1] not in _SPACED_ENDS + _UNSPACED_ENDS or _SPACED_CLOSERS.match(text, following):
         return False
     if bare[-1] in _UNSPACED_ENDS:
         return True
@@ -110,6 +114,8 @@ def _ends_sentence(word: str, text: str, following: int) -> bool:
     stem = bare[:-1].lstrip(_OPENERS)
     if bare[-1] != "." or closed or not stem or stem[-1] in _SPACED_ENDS:
         return True
+    if _TIMES.fullmatch(stem):
+        return not _AFTER_TIMES.match(text, following)
     return not _is_abbreviation(stem, following_letter)
 
 
@@ -126,7 +132,7 @@ def _is_abbreviation(stem: str, following: str) -> bool:
 
 
 def _fill(pieces: list[Piece], fits: Callable[[str], bool]) -> list[Piece]:
-    """As few consecutive groups as a greedy walk makes; the last separator of a group becomes its own."""
+    """Merge neighbours greedily into groups that fit; the last separator of a group becomes the group's own."""
     groups: list[Piece] = []
     start = 0
     while start < len(pieces):
@@ -146,7 +152,7 @@ def _merged(pieces: list[Piece]) -> Piece:
 
 
 def _cut(piece: Piece, fits: Callable[[str], bool], cuts: list[Callable[[str], list[Piece]]]) -> list[Piece]:
-    """A sentence in parts that fit, made by the first cut if that is enough, else by the next ones."""
+    """A sentence in parts that fit, made by the first of `cuts` where that is enough, else by the next ones."""
     if not cuts or fits(piece.text):
         return [piece]
     parts: list[Piece] = []
@@ -170,7 +176,7 @@ def _words(text: str) -> list[Piece]:
 
 
 def _clauses(text: str) -> list[Piece]:
-    """Cut after marks that space or, in scripts without spaces, anything follows."""
+    """The clauses of a text: it is cut after marks that white space or, in scripts without spaces, anything follows."""
     clauses: list[Piece] = []
     run: list[Piece] = []
     for word, space in _words(text):

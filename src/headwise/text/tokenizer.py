@@ -25,6 +25,8 @@ from headwise.text.stored import Parts, fingerprint, write_parts
 Ids = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+
 WORD_START = "▁"
 """Begins each piece that begins a word, as SentencePiece writes it."""
 
@@ -42,9 +44,6 @@ class Tokenizer(ABC):
 
     kind: ClassVar[str]
     """Its row in the table of kinds."""
-    has_mask: ClassVar[bool] = False
-    """Whether every tokenizer of this kind has a mask; the others have one if they are trained with it."""
-
     keeps_text: bool = False
     """Whether text is taken and given as it is, spaces and line ends included, instead of normalised."""
 
@@ -156,6 +155,24 @@ class Tokenizer(ABC):
     @cached_property
     def _by_piece(self) -> dict[str, int]:
         return {piece: i for i, piece in enumerate(self.pieces(range(self.size)))}
+
+    def uncovered(self, text: str) -> list[str]:
+        """The characters of a text, each once, that no piece of the vocabulary contains.
+
+        They become `<unk>`, or bytes that training has hardly shown to the model: it can only guess at them.
+        """
+        alphabet = self._alphabet
+        return [each for each in dict.fromkeys(self._surface(text)) if each not in alphabet and not each.isspace()]
+
+    @cached_property
+    def _alphabet(self) -> frozenset[str]:
+        """The characters of all pieces; pieces that are bytes have none."""
+        pieces = self.pieces([i for i in range(self.size) if i not in self._names])
+        return frozenset(_BYTE.sub("", "".join(pieces))) | {WORD_START}
+
+    def _surface(self, text: str) -> str:
+        """The text in the form that is looked up in the vocabulary."""
+        return self._prepared(text)
 
     def word_ids(self, ids: Sequence[int]) -> list[int]:
         """For each id the index of its word among the space-separated words of the text; -1 for specials.

@@ -15,9 +15,11 @@ import pytest
 import sentencepiece
 
 from headwise.errors import CheckpointError, ConfigError
-from headwise.text import Tokenizer, load_published, load_tokenizer
+from headwise.text.kinds import load_tokenizer
 from headwise.text.published.llama_files import from_gguf
 from headwise.text.published.mapped import Mapped
+from headwise.text.published.tokenizer_folder import load_published
+from headwise.text.tokenizer import Tokenizer
 from tests.text.corpus import CORPUS, trained
 from tests.text.published.published_files import FAMILIES
 from tests.text.strings import mixed
@@ -261,6 +263,21 @@ def test_word_ids_of_lossless_ones_count_the_words(published: dict[str, Tokenize
         if tokenizer.unk not in tokenizer.encode(text) and "▁" not in text:
             owners = [owner for owner in tokenizer.word_ids(tokenizer.encode(text)) if owner >= 0]
             assert set(owners) == set(range(len(text.split())))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_characters_beyond_the_vocabulary_are_reported(published: dict[str, Tokenizer], family: str) -> None:
+    tokenizer = published[family]
+    assert tokenizer.uncovered("the old\tsailor is\u00a0here") == []
+    assert tokenizer.uncovered("the 日本語 日 🦀") == ["日", "本", "語", "🦀"]
+
+
+@pytest.mark.parametrize("family", ["marian", "bert"])
+def test_the_size_is_counted_once(folders: dict[str, Path], family: str) -> None:
+    tokenizer = load(folders[family])
+    size = tokenizer.size
+    tokenizer._pieces.clear()  # type: ignore[attr-defined]
+    assert tokenizer.size == size
 
 
 def test_translation_frames(published: dict[str, Tokenizer]) -> None:

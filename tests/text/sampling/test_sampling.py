@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwise.text import Tokenizer, normalise
 from headwise.text.escape import escape
+from headwise.text.normalise import normalise
 from headwise.text.sampling import bpe_dropout
 from headwise.text.sampling import unigram as unigram_sampling
 from headwise.text.sampling.bpe_dropout import segment
+from headwise.text.tokenizer import Tokenizer
 from headwise.text.trained.subwords import Bpe, Unigram
 from tests.text.corpus import CORPUS
 

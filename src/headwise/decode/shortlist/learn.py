@@ -19,6 +19,7 @@ from headwise.decode.shortlist.ibm_model1 import lexical_table
 from headwise.decode.shortlist.shortlists import Direction, Ids, Shortlist, Shortlists
 from headwise.decode.translator import Translator
 from headwise.errors import DataError
+from headwise.text.reservoir import reservoir_sample
 from headwise.text.tokenizer import WORD_START, Tokenizer
 
 BEST = 100
@@ -143,14 +144,8 @@ def _without_first(sequences: Flat, count: int) -> Flat:
 
 def _drawn(pairs: Iterable[tuple[str, str]], most: int) -> list[tuple[str, str]]:
     """At most so many of them, each with the same chance, in an order of chance: the first are as good as any."""
-    chance = random.Random(0)
-    drawn: list[tuple[str, str]] = []
-    for number, pair in enumerate(pairs):
-        if number < most:
-            drawn.append(pair)
-        elif (place := chance.randrange(number + 1)) < most:
-            drawn[place] = pair
-    chance.shuffle(drawn)
+    drawn, _ = reservoir_sample(pairs, most)
+    random.Random(0).shuffle(drawn)
     return drawn
 
 

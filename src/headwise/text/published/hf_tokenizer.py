@@ -172,6 +172,11 @@ class Library(Tokenizer):
         config: dict[str, Any] = {f"{name}_token": self._raw(i) for name, i in names.items() if i in self._pieces}
         return config | {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": self._clean_up}
 
+    def _surface(self, text: str) -> str:
+        normaliser = self._library.normalizer
+        with library_errors("the tokenizer cannot encode a text"):
+            return str(normaliser.normalize_str(self._prepared(text)) if normaliser else self._prepared(text))
+
     def _encode(self, text: str) -> list[int]:
         with library_errors("the tokenizer cannot encode a text"):
             ids: list[int] = self._library.encode(text, add_special_tokens=False).ids
@@ -218,7 +223,6 @@ class OwnLibrary(Library):
     """A kind that is trained here: our specials come first, and text never becomes one."""
 
     finds_specials = False
-    has_mask = True
 
     def _published_config(self) -> dict[str, Any]:
         # Without this, a text that contains the name of a special would be read as that special.

@@ -46,22 +46,14 @@ class Mapped(Tokenizer):
             found = sorted(parts.settings["found"], key=len, reverse=True)
             self._split = re.compile("(" + "|".join(map(re.escape, found)) + ")")
             self._pieces = {i: piece for piece, i in self._target_ids.items()} | dict(self._names)
-        except (
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            RuntimeError,
-            OSError,
-            re.error,
-        ):  # RecursionError is a RuntimeError
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OSError, re.error):
             raise CheckpointError("a part of this tokenizer is missing or damaged") from None
         self._added: dict[str, int] = {name: i for i, name in self._names.items()}
+        self._size: int = max([*self._pieces, *self._ids.values()]) + 1
 
     @property
     def size(self) -> int:
-        size: int = max([*self._pieces, *self._ids.values()]) + 1
-        return size
+        return self._size
 
     def encode_target(self, text: str) -> list[int]:
         return self._cut(self._prepared(text), self._target, self._target_ids)
@@ -78,6 +70,10 @@ class Mapped(Tokenizer):
             write_bytes(folder / name, self.parts.files[part])
         config: dict[str, Any] = self.parts.settings["config"]
         write_json(folder / "tokenizer_config.json", config)
+
+    def _surface(self, text: str) -> str:
+        pieces: list[str] = self._source.encode(self._prepared(text), out_type=str)
+        return "".join(pieces)
 
     def _encode(self, text: str) -> list[int]:
         return self._cut(text, self._source, self._ids)

@@ -27,7 +27,6 @@ class SentencePieceFile:
     characters: bytes
     """The compiled table of the normaliser; empty: none."""
     dummy_prefix: bool
-    remove_extra_spaces: bool
 
 
 def read_sentencepiece(content: bytes) -> SentencePieceFile:
@@ -60,7 +59,6 @@ def _read(content: bytes) -> SentencePieceFile:
         byte_fallback=bool(trainer.get(35, 0)),
         characters=_bytes(normaliser.get(2, b"")),
         dummy_prefix=bool(normaliser.get(3, 1)),
-        remove_extra_spaces=bool(normaliser.get(4, 1)),
     )
 
 

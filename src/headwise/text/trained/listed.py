@@ -14,7 +14,6 @@ from headwise.text.specials import UNK, special_names
 from headwise.text.spelling import show, words_of
 from headwise.text.stored import Parts
 from headwise.text.tokenizer import WORD_START, Tokenizer
-from headwise.text.trained.utf8_bytes import chosen
 
 
 class _Listed(Tokenizer):
@@ -63,12 +62,16 @@ class Words(_Listed):
         lossless: bool = False,
     ) -> Self:
         words = (word for sentence in sentences for word in sentence.split())
-        return cls._list(words, vocabulary, languages, "", chosen(mask=mask))
+        return cls._list(words, vocabulary, languages, "", {"mask": mask})
 
     @classmethod
     def default_vocabulary(cls, sentences: int) -> int:
         """Words cannot be put together from parts, so there is no reason to have fewer in a small corpus."""
         return 32_000
+
+    def uncovered(self, text: str) -> list[str]:
+        """The words of a text, each once, that are not in the vocabulary."""
+        return [word for word in dict.fromkeys(self._prepared(text).split()) if word not in self._ids]
 
     def _encode(self, text: str) -> list[int]:
         return [self._ids.get(word, UNK) for word in text.split()]
@@ -97,7 +100,7 @@ class Characters(_Listed):
     ) -> Self:
         # A corpus that is read by lines does not show the line ends that a lossless tokenizer is there to keep.
         always = "\n" if lossless else ""
-        settings = chosen(mask=mask, lossless=lossless)
+        settings = {"mask": mask, "lossless": lossless}
         return cls._list(chain.from_iterable(sentences), vocabulary, languages, always, settings)
 
     def word_ids(self, ids: Sequence[int]) -> list[int]:

@@ -18,7 +18,6 @@ from headwise.text.sampling.unigram import UnigramSampler
 from headwise.text.stored import Parts
 from headwise.text.tokenizer import Ids, Keys, Tokenizer
 from headwise.text.trained.sentencepiece_training import train_model
-from headwise.text.trained.utf8_bytes import chosen
 
 MOST_CANDIDATES = 512
 """SentencePiece lists no more segmentations."""
@@ -48,7 +47,7 @@ class _Subwords(Tokenizer):
         lossless: bool = False,
     ) -> Self:
         model = train_model(cls.kind, sentences, vocabulary, languages, mask)
-        return cls(Parts(languages, model=model, settings=chosen(mask=mask)))
+        return cls(Parts(languages, model=model, settings={"mask": mask}))
 
     @property
     def size(self) -> int:

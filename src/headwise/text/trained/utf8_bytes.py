@@ -23,7 +23,7 @@ class Bytes(Tokenizer):
         mask: bool = False,
         lossless: bool = False,
     ) -> Self:
-        return cls(Parts(languages, settings=chosen(mask=mask, lossless=lossless)))
+        return cls(Parts(languages, settings={"mask": mask, "lossless": lossless}))
 
     @property
     def size(self) -> int:
@@ -34,6 +34,10 @@ class Bytes(Tokenizer):
             return super().word_ids(ids)
         first = len(self._names)
         return words_of([bytes([i - first]) if i >= first else b"?" if i == self.unk else None for i in ids])
+
+    def uncovered(self, text: str) -> list[str]:
+        """None: bytes spell every character."""
+        return []
 
     def _encode(self, text: str) -> list[int]:
         first = len(self._names)
@@ -48,8 +52,3 @@ class Bytes(Tokenizer):
         if byte == 0x20:
             return WORD_START
         return chr(byte) if 0x20 < byte < 0x7F else f"<0x{byte:02X}>"
-
-
-def chosen(**settings: bool) -> dict[str, bool]:
-    """The settings that were asked for: the others are left out, so that old tokenizers keep their hash."""
-    return {name: value for name, value in settings.items() if value}
