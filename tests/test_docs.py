@@ -17,6 +17,7 @@ import pytest
 
 from headwise.cli import main, parser
 from headwise.cli.train import train_tables
+from headwise.decode.engines.table import AUTO, ENGINES
 from headwise.models.folder.load import save_model
 from headwise.presets import resolve
 from tests.kinds import LABELS, classifier, encoder, language_model, picture, seer
@@ -78,7 +79,8 @@ def name(command: Shown) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=name)
 def test_a_command_is_one_that_the_parser_takes(command: Shown) -> None:
-    parsed(command)
+    args = parsed(command)
+    assert getattr(args, "engine", AUTO) in (AUTO, *ENGINES)
 
 
 def test_commands_are_found_in_readme_and_docs() -> None:
