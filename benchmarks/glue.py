@@ -239,7 +239,8 @@ def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
     from headwise.files.tables import read_json
     from headwise.models.folder.load import WEIGHTS
     from headwise.models.folder.run import CHECKPOINTS
-    from headwise.train.run import SCORES, stored_recipe, train
+    from headwise.train.run import train
+    from headwise.train.run_folder import SCORES, stored_recipe
     from headwise.train.start import recipe_from
 
     if crowded:

@@ -22,7 +22,7 @@ from headwise.data.read.files import numbered_lines
 from headwise.models.folder.load import load
 from headwise.models.folder.weights import parameter_count, weights_of
 from headwise.train.report.console import read_log
-from headwise.train.run import SCORES, stored_recipe
+from headwise.train.run_folder import SCORES, stored_recipe
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 MODELS = ("transformer", "lstm")

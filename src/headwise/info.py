@@ -20,7 +20,7 @@ from headwise.presets import PRESETS
 from headwise.text.kinds import TOKENIZERS
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.checkpoint.run_state import read_state
-from headwise.train.run import SCORES
+from headwise.train.run_folder import SCORES
 
 
 def describe_folder(folder: Path) -> dict[str, Any]:

@@ -165,6 +165,7 @@ _LANGUAGE = {"label_smoothing": 0.0, "schedule": "cosine", "weight_decay": 0.1, 
 TRAINING: dict[str, dict[str, Any]] = {
     "causal_lm": {**_LANGUAGE, "beta2": 0.95},
     "masked_lm": _LANGUAGE,
+    "images": {"batch_tokens": 128},
 }
 """By task, values that lie under the train table of a recipe, where the translator's are not the usual ones."""
 

@@ -20,7 +20,7 @@ from headwise.decode.embedder import Embedder
 from headwise.decode.filler import Filler
 from headwise.decode.generator import GenerateOptions, Generator
 from headwise.decode.labeller import Labeller
-from headwise.decode.open import COMMANDS
+from headwise.models.folder.description import COMMANDS
 from headwise.models.folder.load import LoadedModel, load, save_model
 from headwise.models.folder.weights import weights_of
 from tests.commands import Capture, contents, lines_file, ok, wrong

@@ -17,9 +17,9 @@ from headwise.cli import main
 from headwise.data.prepare.synthetic import note_path
 from headwise.decode.bulk import lines as bulk
 from headwise.decode.bulk.partial import state_path
+from headwise.files.lock import locked
 from headwise.models.folder.load import save_model
 from headwise.train.report.console import read_log
-from headwise.train.run import alone as alone_in
 from tests.commands import SAVING_OFTEN, Capture, lines_file, ok, wrong
 from tests.taught import PAIRS, SOURCES, TARGETS, taught
 
@@ -331,7 +331,7 @@ def test_parts_of_a_distillation(teacher: Path, tmp_path: Path, capsys: Capture)
     assert translations_of(out) == translations_of(alone)
     assert not list((out / "distilled").glob("*.partial*"))
     assert load_file(out / "model.safetensors").keys() == load_file(alone / "model.safetensors").keys()
-    with alone_in(out):
+    with locked(out / ".lock"):
         assert main(student(teacher, out, *data, "--shard", "2/3")) == 0, "another part trains already"
         assert "part 2 of 3 is done" in capsys.readouterr().err
         assert main(student(teacher, out, *data)) == 2

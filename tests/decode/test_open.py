@@ -11,9 +11,9 @@ from headwise.decode.embedder import Embedder
 from headwise.decode.filler import Filler
 from headwise.decode.generator import Generator
 from headwise.decode.labeller import Labeller
-from headwise.decode.open import COMMANDS
 from headwise.decode.translator import Translator
 from headwise.errors import CheckpointError, ConfigError
+from headwise.models.folder.description import COMMANDS
 from headwise.models.folder.load import LoadedModel
 from headwise.train.run import JOBS
 from tests.kinds import classifier, encoder, language_model, seer

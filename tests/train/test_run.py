@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import importlib.util
 import json
 import math
 from pathlib import Path
@@ -20,6 +21,7 @@ from headwise.train.report.console import read_log
 from headwise.train.report.curves import draw_curves
 from headwise.train.run import Outcome, train
 from headwise.train.step.averages import mean_weights
+from headwise.train.tasks import translation_task
 from headwise.train.tasks import translation_task as translation_module
 from tests.train.small_runs import run_recipe, scripted, silent, write_corpus
 
@@ -243,7 +245,7 @@ def begun(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_another_recipe_is_refused_by_the_key_that_changed(begun: Path, corpus: Path, key: str, value: object) -> None:
     before = {path.name: path.read_bytes() for path in begun.iterdir() if path.is_file()}
-    with pytest.raises(ConfigError, match=rf"begun with another recipe \({key} was .*, is .*\): choose another --out"):
+    with pytest.raises(ConfigError, match=rf"begun with another recipe: {key}.*--init"):
         train(run_recipe(corpus, begun, {**QUICK, key: value}), silent)
     assert before == {path.name: path.read_bytes() for path in begun.iterdir() if path.is_file()}
 
@@ -296,3 +298,19 @@ def test_impossible_settings_are_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         train(run_recipe(corpus, tmp_path / "run", {**QUICK, **settings}), silent)
+
+
+def test_tensorboard_that_is_not_there_is_named_before_anything_is_read(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(translation_task, "open_job", lambda *_: pytest.fail("the data was read"))
+    with pytest.raises(ConfigError, match="pip install tensorboard"):
+        train(run_recipe(corpus, tmp_path / "run", {"train.tensorboard": True}), silent)
+    assert not (tmp_path / "run").exists()
+
+
+def test_few_validation_pairs_are_called_few(tmp_path: Path, corpus: Path) -> None:
+    said: list[str] = []
+    train(run_recipe(corpus, tmp_path / "run", {"train.steps": 1}), said.append)
+    assert any("validation set: 6 sentences are too few" in text for text in said)

@@ -177,7 +177,7 @@ def begun(out: str | None) -> dict[str, Any]:
     path = Path(out or "", "recipe.json")
     if not out or not path.is_file():
         return {}
-    from headwise.train.run import stored_recipe
+    from headwise.train.run_folder import stored_recipe
 
     stored = stored_recipe(Path(out))
     if not isinstance(stored.get("model"), dict):

@@ -10,7 +10,7 @@ from headwise.config import ModelConfig
 from headwise.devices import best_device
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.folder.config_file import is_rounded
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import COMMANDS, LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from torch import nn
 
 M = TypeVar("M", bound="nn.Module")
-
-COMMANDS = {
-    "translation": "headwise translate",
-    "causal_lm": "headwise generate",
-    "masked_lm": "headwise fill",
-    "classify": "headwise classify",
-    "images": "headwise classify",
-    "embed": "headwise embed",
-}
-"""What a model of each kind is used with."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from headwise.data.read.pairs import Pair
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.evaluate import Scores, compare
 from headwise.models.folder.weights import parameter_count
+from headwise.train.set_names import test_set_names, validation_set_name
 
 SPEED_TEST = 500
 """Sentences whose translation is timed."""
@@ -73,10 +74,12 @@ def compare_models(
     """On the recipe's test sets, or else on its validation sets; without either, the speed on `sources` alone."""
     data = recipe.data
     sets: dict[str, tuple[list[Pair], Direction]] = {}
-    for number, corpus in enumerate(data.test or data.valid, 1):
-        kind = "test set" if data.test else "validation set"
-        name = kind if len(data.test or data.valid) == 1 else f"{kind} {number}"
-        sets[name] = (list(read_corpus(corpus, data)), corpus_languages(corpus, data))
+    corpora = data.test or data.valid
+    languages = [corpus_languages(corpus, data) for corpus in corpora]
+    names = test_set_names(data) if data.test else [validation_set_name(each, data) for each in languages]
+    for name, corpus, direction_of_set in zip(names, corpora, languages, strict=True):
+        pairs, _ = sets.setdefault(name, ([], direction_of_set))  # validation corpora of one direction are one set
+        pairs += read_corpus(corpus, data)
     if sets:
         pairs, direction = next(iter(sets.values()))
         sources = [pair.source for pair in pairs]
@@ -87,8 +90,8 @@ def compare_models(
     for translator in (teacher, student):
         seconds = _seconds(translator, sample, direction, options)
         sides.append(Side(parameter_count(translator.model), len(sample) / seconds, translator.engine))
-        for name, (pairs, languages) in sets.items():
-            asked = spoken(translator, languages)
+        for name, (pairs, direction_of_set) in sets.items():
+            asked = spoken(translator, direction_of_set)
             results = translator.translate([pair.source for pair in pairs], *asked, options=options)
             found[name].append(compare([each.text for each in results], [pair.target for pair in pairs]))
     return Comparison({name: (one, other) for name, (one, other) in found.items()}, tuple(sides), len(sample))

@@ -31,8 +31,9 @@ from headwise.synthesis.compare import SPEED_TEST, Comparison, compare_models, s
 from headwise.synthesis.sources import Chosen, choose_sources
 from headwise.train.job import Say
 from headwise.train.report.card import DISTILLATION, with_distillation
-from headwise.train.run import Outcome, claim, train
+from headwise.train.run import Outcome, train
 from headwise.train.run import check as check_run
+from headwise.train.run_folder import claim
 from headwise.train.start import recipe_from
 
 FOLDER = "distilled"

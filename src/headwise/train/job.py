@@ -1,10 +1,10 @@
-"""What a task is to the trainer. `train/run.py` names a module for each task; the module has two functions:
+"""The interface of a task. `train/run.py` names a module for each task; the module has two functions:
 
-    check(recipe, model)                    a ConfigError or DataError for what would only fail later; `model` has the
-                                            recipe's shape and no weights
-    open_job(recipe, run, device, say)      a `Job`: data prepared, model built (or that of `recipe.init`)
+    check(recipe, model)                    raises a ConfigError or DataError for what would only fail later; `model`
+                                            has the recipe's shape and no weights
+    open_job(recipe, run, device, say)      returns a `Job`: data prepared, model built (or that of `recipe.init`)
 
-A job is a plain object that holds what the loop needs and says how the run is finished. It trains nothing itself.
+A job is a plain object that holds what the loop needs and how the run is finished. It trains nothing itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,16 +16,15 @@ from torch import nn
 
 from headwise.config import Recipe
 from headwise.data.batch.stream import Stream
-from headwise.errors import CheckpointError
-from headwise.files.tables import read_json, read_table
+from headwise.data.prepare.result import SourceFile
 from headwise.models.folder.load import LoadedModel
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.step.learner import Objective, Validate
 
 Say = Callable[[str], None]
 
-DATA_KEY = "data.json"
-"""Names, in a run's folder, the prepared data that it was begun with."""
+FEW = 100
+"""Examples below which a set tells little: one in a hundred is a percent of accuracy, and BLEU is noisier still."""
 
 
 class Scored(Protocol):
@@ -36,11 +35,11 @@ class Scored(Protocol):
 
 
 class Job(Protocol):
-    """Read-only: a frozen dataclass will do."""
+    """A run of a task that is ready to train; all attributes are read-only."""
 
     @property
     def loaded(self) -> LoadedModel:
-        """On the device that trains, before its first step."""
+        """The model before its first step, on the device that trains."""
 
     @property
     def stream(self) -> Stream[Any]: ...
@@ -52,25 +51,29 @@ class Job(Protocol):
 
     @property
     def metrics(self) -> Sequence[str]:
-        """What `validate` gives, `loss` first: the values that `train.select_by` can have."""
+        """The figures that `validate` returns, `loss` first: the values that `train.select_by` can have."""
 
     @property
     def unit(self) -> str:
-        """What a batch counts, in the plural: tokens, examples, images."""
+        """What `count` of a batch counts, in the plural: tokens, examples, images."""
 
     @property
     def data_key(self) -> str:
-        """Names the data: a run that goes on must find the same."""
+        """A name of the data's content: a run that is continued must find the same."""
+
+    @property
+    def files(self) -> Sequence[SourceFile]:
+        """The files that the data was read from."""
 
     def describe(self) -> str:
-        """A line about model and data, said before the first step."""
+        """A line about model and data, printed before the first step."""
 
     def finish(self, say: Say) -> Mapping[str, Scored]:
-        """The scores of the finished model - `loaded.model` has its final weights - on the test sets, or else on the
+        """Measure the finished model - `loaded.model` has its final weights - on the test sets, or else on the
         validation set."""
 
     def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
-        """The model card, in Markdown; `source` says which weights these are. See train/report/card.py."""
+        """The model card, in Markdown; `source` names which weights these are. See train/report/card.py."""
 
 
 class JobModule(Protocol):
@@ -80,10 +83,10 @@ class JobModule(Protocol):
     def open_job(self, recipe: Recipe, run: Path, device: torch.device, say: Say) -> Job: ...
 
 
-def read_key(path: Path) -> str:
-    """Of the data that the run was begun with."""
-    try:
-        stored = read_json(path)
-        return stored if isinstance(stored, str) else str(read_table(path)["key"])  # a string in older runs
-    except (CheckpointError, KeyError) as error:
-        raise CheckpointError(f"{error}; remove {path} to go on with the data as they are now") from None
+def note_few(name: str, count: int, unit: str, say: Say) -> None:
+    """Say so if a set is too small for its figures to mean anything."""
+    if 0 < count < FEW:
+        say(
+            f"note: {name}: {count:,} {unit} are too few to tell how good a model is; figures of fewer than {FEW} are "
+            "mostly chance"
+        )

@@ -2,53 +2,49 @@
 
 import contextlib
 import importlib
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 
-from headwise.config import Recipe, from_tables, modern_model, to_tables
-from headwise.data.prepare.fingerprint import CACHE
+from headwise.config import Recipe, to_tables
 from headwise.devices import autocast_dtype, best_device
-from headwise.errors import CheckpointError, ConfigError, HeadwiseError
-from headwise.files.atomic import remove_unfinished, write_json, write_text
-from headwise.files.lock import locked
-from headwise.files.tables import read_table, write_table
+from headwise.errors import ConfigError, HeadwiseError
+from headwise.files.atomic import write_json, write_text
+from headwise.files.tables import write_table
 from headwise.files.tensors import save_tensors
 from headwise.interrupt import StopRequest
 from headwise.models.build import build
 from headwise.models.folder.load import CARD, WEIGHTS, save_description
-from headwise.models.folder.run import CHECKPOINTS, checkpoints, load_weights, step_folder, step_of
+from headwise.models.folder.run import checkpoints, load_weights, step_folder, step_of
 from headwise.models.folder.weights import set_weights, weights_of
 from headwise.nn.lora import merge_lora
-from headwise.text.kinds import load_tokenizer
 from headwise.train.checkpoint.run_state import RunState
-from headwise.train.job import DATA_KEY, Job, JobModule, Say, Scored, read_key
+from headwise.train.job import Job, JobModule, Say, Scored
 from headwise.train.loop import fit
 from headwise.train.processes.group import Group, joined
 from headwise.train.report.card import with_distillation
-from headwise.train.report.console import RunReporter
+from headwise.train.report.console import RunReporter, check_tensorboard
 from headwise.train.report.cost import training_cost
 from headwise.train.report.curves import draw_curves
+from headwise.train.run_folder import (
+    COST,
+    RECIPE,
+    RESOLVED,
+    SCORES,
+    check_same_data,
+    check_same_files,
+    check_same_tokenizer,
+    claimed,
+    remove_if_empty,
+)
 from headwise.train.step.averages import mean_weights
 from headwise.train.step.batch_size import with_fitting_batches, with_stored_batches
 from headwise.train.step.optimiser import OPTIMISERS
 from headwise.train.step.schedules import learning_rate, peak, warmup_steps
 from headwise.train.step.tune import check_tuning, tune
-
-RECIPE = "recipe.json"
-RESOLVED = "resolved"
-"""In it, beside the settings: what was taken for those that are 0, which leave it to Headwise."""
-LOCK = ".lock"
-"""Two processes in one output folder would remove each other's checkpoints."""
-SCORES = "scores.json"
-COST = "cost.json"
-
-BOUND = ("task", "seed", "init", "model", "text", "data", "language", "classify", "images", "tune")
-"""Parts of a recipe that a run cannot change once it has begun."""
 
 JOBS = {
     "translation": "headwise.train.tasks.translation_task",
@@ -57,7 +53,7 @@ JOBS = {
     "classify": "headwise.train.tasks.classify_task",
     "images": "headwise.train.tasks.image_task",
 }
-"""The module of each task; it is imported when it is needed, with what that task alone needs."""
+"""The module of each task, which is imported when it is needed."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +65,17 @@ class Outcome:
     scores: Mapping[str, Scored]
     interrupted: bool
     signal: int = 0
-    """The one that interrupted it."""
+    """The signal that interrupted it."""
     how_to_ask: str = ""
-    """What `headwise translate` needs beside the model: ` --to de` if there are several target languages."""
+    """The options that `headwise translate` needs for the model: ` --to de` if there are several target languages."""
     first: bool = True
-    """Whether this process is the one of its group that talks; the scores of the others are empty."""
+    """Whether this process is the one of its group that prints; the scores of the others are empty."""
 
 
 def train(recipe: Recipe, say: Say = print) -> Outcome:
-    """Prepare the data, train, and leave a model folder at `recipe.out`; goes on where an earlier run ended.
+    """Prepare the data, train, and leave a model folder at `recipe.out`; an earlier run there is continued.
 
-    Under torchrun, all processes call it with the same recipe. The first of them writes and talks.
+    Under torchrun, all processes call it with the same recipe. The first of them writes files and prints.
     """
     with joined(recipe.train.device) as (group, device):
         own_say = say if group.first else _silent
@@ -99,27 +95,17 @@ def train(recipe: Recipe, say: Say = print) -> Outcome:
 
 
 def _silent(text: str) -> None:
-    """The first process says it."""
-
-
-@contextlib.contextmanager
-def claimed(run: Path, recipe: Recipe, say: Say) -> Iterator[None]:
-    """The output folder, this run's alone."""
-    make_folder(run)
-    claim(run, recipe, say)
-    with locked(run / LOCK, f"{run} is being trained by another process: choose another --out"):
-        for folder in (run, run / "data", run / CHECKPOINTS):  # what a run that was killed was writing
-            remove_unfinished(folder)
-        yield
+    """Print nothing: the first process does."""
 
 
 def check_shared(run: Path) -> None:
     if not run.is_dir():
-        raise ConfigError(f"{run}: is not there on every machine: --out must be on a disk that all of them share")
+        raise ConfigError(f"{run} is not there on every machine: --out must be on a disk that all of them share")
 
 
 def train_in(run: Path, recipe: Recipe, device: torch.device, group: Group, say: Say) -> Outcome:
-    """The run itself, in a folder that is this run's alone."""
+    """The run itself, in a folder that no other process uses."""
+    group.from_first(lambda: check_same_files(run, recipe, say))
 
     def opened(recipe: Recipe) -> Job:
         job = group.in_turn(lambda: job_module(recipe.task).open_job(recipe, run, device, say))
@@ -132,12 +118,12 @@ def train_in(run: Path, recipe: Recipe, device: torch.device, group: Group, say:
         raise ConfigError("the processes have different data: all machines must have the same files")
 
     def describe() -> None:
-        check_same_data(run, job.data_key)
-        check_same_tokenizer(run, job)
+        check_same_data(run, job.data_key, job.files)
+        check_same_tokenizer(run, job.loaded.tokenizer)
         check_selection(recipe, job)
         save_description(run, job.loaded.description)
         write_table(run / RECIPE, {**to_tables(recipe), RESOLVED: resolved(recipe, job)})
-        say_older_model(run, recipe, say)
+        note_older_model(run, recipe, say)
         several = f", {group.size} processes" if group.size > 1 else ""
         say(f"{job.describe()}, on {device.type}{several}")
 
@@ -174,7 +160,7 @@ def train_in(run: Path, recipe: Recipe, device: torch.device, group: Group, say:
 
 
 class Quiet:
-    """What a process reports that is not the first: nothing."""
+    """The reporter of all processes but the first: it reports nothing."""
 
     def __enter__(self) -> "Quiet":
         return self
@@ -194,7 +180,7 @@ def job_module(task: str) -> JobModule:
 
 
 def check(recipe: Recipe) -> None:
-    """Refuse what would only fail later, or never end."""
+    """Refuse a recipe that would only fail later, or never end."""
     if not recipe.out:
         raise ConfigError("no output folder: give --out DIR")
     for key in (
@@ -230,15 +216,17 @@ def check(recipe: Recipe) -> None:
         raise ConfigError(f"unknown train.optimiser {recipe.train.optimiser!r}; there are: {', '.join(OPTIMISERS)}")
     if recipe.train.parallel == "shard" and recipe.train.optimiser == "muon":
         raise ConfigError(
-            'train.optimiser = "muon" turns whole matrices, of which each process would have a part: choose '
+            'train.optimiser = "muon" orthogonalises whole matrices, of which each process would have a part: choose '
             'train.parallel = "replicate", or adam'
         )
     best_device(recipe.train.device)
+    if recipe.train.tensorboard:
+        check_tensorboard()
     if not 0 <= recipe.seed < 2**63:
         raise ConfigError("seed must be at least 0 and below 2^63")
     learning_rate(1, recipe.train, recipe.model)
     check_tuning(recipe)
-    with torch.device("meta"):  # shapes alone
+    with torch.device("meta"):  # shapes without memory
         model = build(recipe.model, 8, 0)
     job_module(recipe.task).check(recipe, model)
 
@@ -250,62 +238,8 @@ def check_selection(recipe: Recipe, job: Job) -> None:
         )
 
 
-def make_folder(run: Path) -> None:
-    try:
-        run.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{run}: cannot be the output folder: {error.strerror}") from None
-    if not os.access(run, os.W_OK):
-        raise ConfigError(f"{run}: cannot be the output folder: no permission to write")
-
-
-def remove_if_empty(run: Path) -> None:
-    """A run that was refused before it wrote anything of worth leaves no folder."""
-    small = {run / LOCK, run / "data" / CACHE}
-    found = {path for path in run.rglob("*") if path != run / "data"}
-    if found <= small:
-        for path in found:
-            path.unlink()
-        with contextlib.suppress(OSError):
-            if (run / "data").is_dir():
-                (run / "data").rmdir()
-            run.rmdir()
-
-
-def stored_recipe(run: Path) -> dict[str, Any]:
-    """The tables of the recipe that a run was begun with."""
-    return {name: table for name, table in read_table(run / RECIPE).items() if name != RESOLVED}
-
-
-def claim(run: Path, recipe: Recipe, say: Say) -> None:
-    """An output folder belongs to one recipe: going on with another would silently mix two models."""
-    if not (run / RECIPE).exists():
-        if (run / WEIGHTS).exists() and not checkpoints(run):
-            raise ConfigError(f"{run} holds a model that was not trained here: choose another --out")
-        return
-    try:
-        stored = stored_recipe(run)
-    except CheckpointError as error:
-        raise CheckpointError(f"{error}; remove it to go on with the recipe that is given") from None
-    try:
-        before = to_tables(from_tables(Recipe, {**stored, "model": modern_model(stored["model"])}))
-    except (ConfigError, TypeError, KeyError, AttributeError) as error:
-        raise CheckpointError(f"{run / RECIPE}: damaged: {error}") from None
-    now = to_tables(recipe)
-    changes = {part: _differences(before[part], now[part], part) for part in (*BOUND, "train")}
-    for differences in changes.values():
-        changed = [change for change in differences if _is_bound(change)]
-        if changed:
-            raise ConfigError(
-                f"{run} was begun with another recipe ({'; '.join(changed[:3])}): choose another --out, "
-                "or the same settings to go on"
-            )
-    for change in changes["train"]:
-        say(f"changed since the last start: {change}")
-
-
 def resolved(recipe: Recipe, job: Job) -> dict[str, Any]:
-    """What was taken where the recipe leaves it open."""
+    """The values of the settings that the recipe leaves open."""
     tokenizer = job.loaded.tokenizer
     return {
         "learning_rate": peak(recipe.train, recipe.model),
@@ -314,57 +248,15 @@ def resolved(recipe: Recipe, job: Job) -> dict[str, Any]:
     }
 
 
-def say_older_model(run: Path, recipe: Recipe, say: Say) -> None:
-    """A note where a finished run is made longer: what uses the folder meanwhile goes on with a whole model."""
+def note_older_model(run: Path, recipe: Recipe, say: Say) -> None:
+    """Say that `model.safetensors` stays the old one while a finished run is trained longer."""
     newest = checkpoints(run)
     if (run / WEIGHTS).exists() and newest and step_of(newest[-1]) < recipe.train.steps:
-        say(f"{run / WEIGHTS} stays the model of the shorter run until this one ends")
-
-
-def _is_bound(change: str) -> bool:
-    """Of the train table, the optimiser alone: what one keeps says nothing to another."""
-    return change.startswith("train.optimiser ") or not change.startswith(("train.", "data.cache", "data.test"))
-
-
-def _differences(before: object, now: object, where: str) -> list[str]:
-    if isinstance(before, dict) and isinstance(now, dict):
-        return [
-            difference
-            for key in sorted(before.keys() | now.keys())
-            for difference in _differences(before.get(key), now.get(key), f"{where}.{key}")
-        ]
-    return [] if before == now else [f"{where} was {before!r}, is {now!r}"]
-
-
-def check_same_data(run: Path, key: str) -> None:
-    """With other data the place in it means nothing, and with another tokenizer the weights do not."""
-    path = run / DATA_KEY
-    if path.exists() and read_key(path) != key:
-        raise ConfigError(
-            f"{run} was begun with other data: its files have changed; choose another --out, "
-            "or put the files back to go on"
-        )
-    write_table(path, {"key": key})
-
-
-def check_same_tokenizer(run: Path, job: Job) -> None:
-    """Prepared data that was lost is made again, and another library may train another tokenizer on the same text."""
-    tokenizer = job.loaded.tokenizer
-    if tokenizer is None or not checkpoints(run):
-        return
-    try:
-        before = load_tokenizer(run)
-    except CheckpointError:  # damaged: it is written again
-        return
-    if before != tokenizer:
-        raise ConfigError(
-            f"{run} was begun with another tokenizer than the one that was trained now: put the prepared data back "
-            "(data.cache), or choose another --out"
-        )
+        say(f"{run / WEIGHTS} stays the model of the shorter run until this run ends")
 
 
 def finish(run: Path, recipe: Recipe, job: Job, progress: RunState, say: Say) -> Mapping[str, Scored]:
-    """The model folder: the best or averaged weights, their scores, the card."""
+    """Write the model folder: the best or averaged weights, their scores, the card."""
     if recipe.train.average > 1:
         newest = checkpoints(run)[-recipe.train.average :]
         weights = mean_weights([load_weights(path) for path in newest])

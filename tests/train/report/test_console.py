@@ -2,10 +2,10 @@
 
 import contextlib
 import errno
+import importlib.util
 import io
 import json
 import math
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -140,7 +140,7 @@ def test_tensorboard_shows_no_step_twice(tmp_path: Path) -> None:
 
 
 def test_tensorboard_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="pip install tensorboard"):
         RunReporter(tmp_path, 20, tensorboard=True)
 

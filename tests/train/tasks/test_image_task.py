@@ -18,6 +18,7 @@ from headwise.data.read.images import ImageSet
 from headwise.errors import ConfigError, DataError
 from headwise.files.tensors import load_tensors
 from headwise.models.folder.load import load
+from headwise.presets import resolve
 from headwise.train.run import train
 from headwise.train.tasks.image_task import measure, open_job, split, with_classes
 
@@ -289,3 +290,9 @@ def test_colours_need_channels(tmp_path: Path) -> None:
     np.savez(tmp_path / "train.npz", images=np.zeros((9, SIZE, SIZE, 3), np.uint8), labels=np.arange(9) % 2)
     with pytest.raises(ConfigError, match=r"set model\.channels"):
         train(recipe(tmp_path, tmp_path / "run", test=False), quiet)
+
+
+def test_a_batch_of_images_is_small_unless_the_recipe_says_otherwise() -> None:
+    """The default of texts, 4096, would be as many images."""
+    assert resolve({"task": "images"}).train.batch_tokens == 128
+    assert resolve({"task": "images", "train": {"batch_tokens": 4096}}).train.batch_tokens == 4096

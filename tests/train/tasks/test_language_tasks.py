@@ -136,7 +136,7 @@ def test_the_best_may_be_the_most_accurate(tmp_path: Path, text: Path) -> None:
 def test_test_texts_are_scored_instead_of_the_validation_text(tmp_path: Path, text: Path) -> None:
     settings = {"data.test": [{"text": [str(text)]}, {"text": [str(text)]}], "train.steps": 2}
     outcome = train(text_recipe("causal_lm", text, tmp_path, settings), silent)
-    assert outcome.scores.keys() == {"test set 1", "test set 2"}
+    assert outcome.scores.keys() == {"text.txt 1", "text.txt 2"}
 
 
 def test_compiled_layers_keep_their_names(tmp_path: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,10 @@ class ValidSet:
     source_language: str
     target_language: str
 
+    @property
+    def direction(self) -> tuple[str, str]:
+        return self.source_language, self.target_language
+
     def swapped(self) -> "ValidSet":
         return ValidSet(self.corpus.swapped(), self.targets, self.sources, self.target_language, self.source_language)
 

@@ -39,6 +39,17 @@ class ImageFit:
         return bool(self.height or self.shortest)
 
 
+COMMANDS = {
+    "translation": "headwise translate",
+    "causal_lm": "headwise generate",
+    "masked_lm": "headwise fill",
+    "classify": "headwise classify",
+    "images": "headwise classify",
+    "embed": "headwise embed",
+}
+"""The command that a model of each kind is used with."""
+
+
 @dataclass(frozen=True)
 class Task:
     """What a model was trained to do."""

@@ -9,10 +9,9 @@ import torch
 
 from headwise.config import Recipe
 from headwise.data.prepare.result import Prepared, SourceFile
-from headwise.decode.open import COMMANDS
 from headwise.errors import CheckpointError
 from headwise.files.tables import read_json
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import COMMANDS, LoadedModel
 from headwise.models.folder.weights import parameter_count
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Scored

@@ -1,6 +1,7 @@
 """What a person sees of a run: a progress bar or plain lines, a JSONL log, TensorBoard on request."""
 
 import contextlib
+import importlib.util
 import json
 import math
 import sys
@@ -211,10 +212,15 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
+def check_tensorboard() -> None:
+    """Refuse `train.tensorboard` where the package is not installed."""
+    if importlib.util.find_spec("tensorboard") is None:
+        raise ConfigError("train.tensorboard needs the package tensorboard: pip install tensorboard")
+
+
 def _tensorboard(run: Path) -> Callable[[int], Any]:
-    """What makes the writer for the steps from one on; what an earlier start wrote of them is not shown any more."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise ConfigError("train.tensorboard needs the package tensorboard: pip install tensorboard") from None
+    """Makes the writer for the steps from one on; what an earlier start wrote of them is no longer shown."""
+    check_tensorboard()
+    from torch.utils.tensorboard import SummaryWriter
+
     return lambda step: SummaryWriter(run / "tensorboard", purge_step=step)

@@ -12,6 +12,7 @@ from torch import nn
 from headwise.config import Recipe
 from headwise.data.batch.text_rows import TextBatch, TextRowStream, ordered_rows
 from headwise.data.prepare.plain_text import PreparedText, Text
+from headwise.data.prepare.result import SourceFile
 from headwise.errors import ConfigError
 from headwise.models.folder.load import LoadedModel, Task
 from headwise.train.checkpoint.run_state import RunState
@@ -69,12 +70,16 @@ class CausalJob:
     def data_key(self) -> str:
         return self.prepared.folder.name
 
+    @property
+    def files(self) -> list[SourceFile]:
+        return self.prepared.files
+
     def describe(self) -> str:
         return describe(self.loaded, self.prepared)
 
     def finish(self, say: Say) -> dict[str, LanguageScores]:
         scores = {}
-        for name, text in final_texts(self.prepared).items():
+        for name, text in final_texts(self.prepared, self.recipe.data).items():
             if len(text) > 1:
                 scores[name] = self._score(text)
                 say(f"{name}:\n{scores[name]}")

@@ -16,6 +16,7 @@ from headwise.models.folder.load import CONFIG
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.job import Say
+from headwise.train.run_folder import data_folder
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def files(recipe: Recipe, texts: Texts, run: Path, say: Say) -> list[SourceFile]
         for corpus in corpora
         for name in corpus.labelled
     ]
-    cache = Path(recipe.data.cache) if recipe.data.cache else run / "data"
+    cache = data_folder(recipe, run)
     cache.mkdir(parents=True, exist_ok=True)
     hashes = hash_files([path for path, *_ in named], cache, say)
     return [SourceFile(str(path), hashes[path], counts.get(str(path), 0), *rest) for path, *rest in named]

@@ -26,8 +26,9 @@ from headwise.models.folder.weights import parameter_count
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.vision import VisionTransformer
 from headwise.train.checkpoint.run_state import RunState
-from headwise.train.job import Say, Scored
+from headwise.train.job import Say, Scored, note_few
 from headwise.train.report.card import Card, batches_of, model_card
+from headwise.train.set_names import VALIDATION, test_set_names
 from headwise.train.start import first_model, given_tokenizer, starting_point
 from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, projected_cross_entropy
@@ -35,7 +36,7 @@ from headwise.train.tasks.classify_data import Data, encode, files, own_tokenize
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
-    """Refuse what would only fail later."""
+    """Refuse a recipe that would only fail later."""
     with torch.device("meta"):
         classifier = build(dataclasses.replace(recipe.model, classes=2), 8, 0)
     body = classifier.body if isinstance(classifier, Classifier) else classifier
@@ -52,7 +53,7 @@ def check(recipe: Recipe, model: nn.Module) -> None:
         if (name in OF_NUMBERS) != recipe.classify.regression:
             what = "a regression" if recipe.classify.regression else "a classification"
             raise ConfigError(f"classify.metrics: {name} cannot measure {what}")
-    for corpus in (*recipe.data.train, *recipe.data.valid, *recipe.data.test):  # a misspelt name should show at once
+    for corpus in (*recipe.data.train, *recipe.data.valid, *recipe.data.test):  # a misspelt name must show at once
         if next(iter(read_labelled(corpus, recipe.data, recipe.classify)), None) is None:
             raise DataError(f"{corpus.labelled[0]} has no examples")
 
@@ -216,17 +217,16 @@ class ClassifyJob:
         return sum(map(len, self.data.train))
 
     def finish(self, say: Say) -> dict[str, ClassifyScores]:
-        """On the test sets, or else on the whole validation set."""
-        sets: dict[str, LabelledSet] = {}
-        for number, data in enumerate(self.data.test, 1):
-            sets["test set" if len(self.data.test) == 1 else f"test set {number}"] = data
+        """Measure the test sets, or else the whole validation set."""
+        sets = dict(zip(test_set_names(self.recipe.data), self.data.test, strict=True))
         if not sets and self.data.valid:
-            sets["validation set"] = self.data.valid
+            sets = {VALIDATION: self.data.valid}
         results = {}
         for name, data in sets.items():
             predictions, _ = predict(self.loaded.model, data, self.recipe.train.batch_tokens)
             results[name] = scores(self.recipe, data, predictions)
             say(f"{name}:\n{results[name]}")
+            note_few(name, len(data), "examples", say)
         return results
 
     def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:

@@ -1,4 +1,4 @@
-"""Training a model that tells what is in images. `train.batch_tokens` counts images here."""
+"""The task of classifying images. `train.batch_tokens` counts images here."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -27,15 +27,17 @@ from headwise.models.folder.load import LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
 from headwise.models.vision import VisionTransformer
 from headwise.train.checkpoint.run_state import RunState
-from headwise.train.job import Say, Scored
+from headwise.train.job import Say, Scored, note_few
+from headwise.train.report.card import Card, batches_of, model_card
+from headwise.train.run_folder import FOLDER, data_folder
+from headwise.train.set_names import VALIDATION, file_names, named_sets
 from headwise.train.start import new_model, presets_of, starting_point
 from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss
-from headwise.train.tasks.image_card import image_card
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
-    """Refuse what would only fail later."""
+    """Refuse a recipe that would only fail later."""
     body = model.body if isinstance(model, Classifier) else model
     if not isinstance(body, VisionTransformer):
         raise ConfigError(
@@ -69,9 +71,9 @@ class ImageScores:
 
     images: int
     accuracy: float
-    """Share of the images whose class was the likeliest."""
+    """The share of images whose class was predicted as the most probable."""
     loss: float
-    """Mean negative log-likelihood of the right class."""
+    """Mean negative log-likelihood of the true class."""
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -88,7 +90,7 @@ class ImageJob:
     objective: Objective
     validate: Validate | None
     scored: Mapping[str, tuple[Store, NDArray[np.int64]]]
-    """What the finished model is measured on, by name."""
+    """The sets that the finished model is measured on, by name."""
     data_key: str
     sizes: Mapping[str, int]
     """How many images there are for training and for validation."""
@@ -101,7 +103,7 @@ class ImageJob:
         return (
             f"{parameter_count(self.loaded.model) / 1e6:.1f} million parameters, {self.sizes['training']:,} training "
             f"images of {len(self.loaded.task.labels)} classes, {self.sizes['validation']:,} for validation, "
-            f"{'kept in the memory of the device' if near else 'read from the main memory'}"
+            f"{'in the memory of the device' if near else 'read from main memory'}"
         )
 
     def finish(self, say: Say) -> dict[str, ImageScores]:
@@ -109,6 +111,7 @@ class ImageJob:
         for name, (store, members) in self.scored.items():
             scores[name] = measure(self.loaded.model, store, members, self.recipe.train.batch_tokens)
             say(f"{name}:\n{scores[name]}")
+            note_few(name, len(members), "images", say)
         return scores
 
     def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
@@ -116,8 +119,8 @@ class ImageJob:
 
 
 def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> ImageJob:
-    """Read the images, split off what validates, and build the model that has an output for each class."""
-    cache = Path(recipe.data.cache) if recipe.data.cache else run / "data"
+    """Read the images, hold some out for validation, and build the model with an output for each class."""
+    cache = data_folder(recipe, run)
     sources = read_sources(recipe, cache, say)
     train, valid, tests = ([each for each in sources if each.role == role] for role in ("train", "valid", "test"))
     whole = joined([each.images for each in train])
@@ -128,7 +131,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
         mean, deviation = start.task.image_mean, start.task.image_std
     else:
         mean, deviation = channel_statistics(whole.images)
-        if len(mean) == 1:  # grey images serve a model of colours
+        if len(mean) == 1:  # grey images for a model of colour images
             mean, deviation = mean * recipe.model.channels, deviation * recipe.model.channels
     model = start.model if start else new_model(recipe, 0, 0).to(device)
     task = dataclasses.replace(
@@ -142,9 +145,10 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
     store = Store(whole, normalisation, device)
     training, held = split([len(each.images) for each in train], 0 if valid else recipe.data.held_out, recipe.seed)
     validating = stored(joined([each.images for each in valid])) if valid else (store, held)
-    measured = {name: stored(each.images) for name, each in zip(test_names(tests), tests, strict=True)}
+    names = named_sets([file_names([str(each.path)]) for each in tests])
+    measured = {name: stored(each.images) for name, each in zip(names, tests, strict=True)}
     if not measured and len(validating[1]):
-        measured = {"validation set": validating}
+        measured = {VALIDATION: validating}
     batch = recipe.train.batch_tokens
     return ImageJob(
         recipe,
@@ -179,7 +183,7 @@ class Source:
 
 
 def read_sources(recipe: Recipe, cache: Path, say: Say) -> list[Source]:
-    """All that the recipe names; the classes are those of the first training images."""
+    """All images that the recipe names; the classes are those of the first training images."""
     sources: list[Source] = []
     for role in ("train", "valid", "test"):
         for corpus in getattr(recipe.data, role):
@@ -199,11 +203,11 @@ def read_sources(recipe: Recipe, cache: Path, say: Say) -> list[Source]:
 
 
 def source_files(sources: Sequence[Source], cache: Path, say: Say) -> list[SourceFile]:
-    """For the card; a folder of pictures has no one digest."""
+    """The files of the card; a folder of images has no digest."""
     cache.mkdir(parents=True, exist_ok=True)
     digests = hash_files([each.path for each in sources if each.path.is_file()], cache, say)
     return [
-        SourceFile(str(each.path), digests.get(each.path, "a folder"), len(each.images), each.corpus.licence, each.role)
+        SourceFile(str(each.path), digests.get(each.path, FOLDER), len(each.images), each.corpus.licence, each.role)
         for each in sources
     ]
 
@@ -211,7 +215,7 @@ def source_files(sources: Sequence[Source], cache: Path, say: Say) -> list[Sourc
 def with_classes(recipe: Recipe, classes: tuple[str, ...]) -> tuple[Recipe, tuple[str, ...]]:
     """The recipe with as many outputs as there are classes, unless it asks for more; and a name for each.
 
-    A model to start from may have had any number of classes: its recipe does not ask.
+    The model of `init` may have had any number of classes: it does not count.
     """
     wanted = (0 if recipe.init else recipe.model.classes) or len(classes)
     if wanted < len(classes):
@@ -221,7 +225,7 @@ def with_classes(recipe: Recipe, classes: tuple[str, ...]) -> tuple[Recipe, tupl
 
 
 def split(sizes: Sequence[int], count: int, seed: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-    """The images of each source to train on, and those held out of all of them, numbered through."""
+    """The images of each source to train on, and those held out, numbered through all sources."""
     training, validation, begin = [], [], 0
     for size in sizes:
         kept, taken = hold_out_images(size, round(count * size / sum(sizes)), seed)
@@ -231,13 +235,8 @@ def split(sizes: Sequence[int], count: int, seed: int) -> tuple[list[NDArray[np.
     return training, np.concatenate(validation)
 
 
-def test_names(tests: Sequence[Source]) -> list[str]:
-    names = [each.path.name for each in tests] if len(tests) > 1 else ["test set"] * len(tests)
-    return [name if names.count(name) == 1 else f"{name} {i + 1}" for i, name in enumerate(names)]
-
-
 def soft_cross_entropy(smoothing: float) -> Objective:
-    """The objective: an image may be of several classes by shares, of which `smoothing` is spread over all."""
+    """The objective: cross-entropy with shares of classes as targets, label-smoothed."""
 
     def objective(model: nn.Module, batch: ImageBatch) -> TokenLoss:
         logits = model(batch.images).float()
@@ -259,12 +258,47 @@ def validator(store: Store, members: NDArray[np.int64], batch: int) -> Validate:
 
 @torch.no_grad()
 def measure(model: nn.Module, store: Store, members: NDArray[np.int64], batch: int) -> ImageScores:
-    """Of a model in its mode for evaluation, on each of these images once."""
+    """Measure a model, which is in evaluation mode, on each of these images once."""
     nll = torch.zeros((), device=store.device)
     right = torch.zeros((), device=store.device, dtype=torch.long)
-    with torch.compiler.set_stance("force_eager"):  # compiling it for this would take longer than it saves
+    with torch.compiler.set_stance("force_eager"):  # compiling for this would take longer than it saves
         for images, labels, count in ordered_images(store, members, batch):
             logits = model(images)[:count].float()
             nll += F.cross_entropy(logits, labels[:count], reduction="sum")
             right += (logits.argmax(-1) == labels[:count]).sum()
     return ImageScores(len(members), right.item() / len(members), nll.item() / len(members))
+
+
+def image_card(
+    recipe: Recipe,
+    loaded: LoadedModel,
+    sizes: Mapping[str, int],
+    files: Sequence[SourceFile],
+    progress: RunState,
+    scores: Mapping[str, Scored],
+    source: str,
+) -> str:
+    model, task = loaded.config, loaded.task
+    names = ", ".join(task.labels[:20]) + (" ..." if len(task.labels) > 20 else "")
+    held_out = "" if recipe.data.valid else ", held out of the training data"
+    card = Card(
+        title=f"Image classifier, {len(task.labels)} classes",
+        summary=f"A Vision Transformer trained with Headwise: {model.encoder_layers} layers, width {model.width}, "
+        f"{model.heads} heads, feed-forward {model.hidden}, images of {model.image_size}x{model.image_size} pixels in "
+        f"patches of {model.patch_size}, {model.channels} channels, {parameter_count(loaded.model) / 1e6:.1f} million "
+        f"parameters. Its classes: {names}.",
+        data=[
+            f"{sizes['training']:,} images for training, {sizes['validation']:,} for validation{held_out}. Pixels "
+            f"from 0 to 1 are normalised with the means {_rounded(task.image_mean)} and the standard deviations "
+            f"{_rounded(task.image_std)}."
+        ],
+        files=files,
+        counted="images",
+        trained=f"{progress.tokens:,} images, {batches_of(recipe, 'images')}, "
+        f"label smoothing {recipe.train.label_smoothing}",
+    )
+    return model_card(card, recipe, progress, scores, source)
+
+
+def _rounded(values: tuple[float, ...]) -> str:
+    return ", ".join(f"{value:.4f}" for value in values)

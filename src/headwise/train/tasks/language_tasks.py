@@ -1,4 +1,4 @@
-"""What the two ways of language-model training share: prepared text, the figures, the card."""
+"""Shared by the tasks causal_lm and masked_lm: prepared text, the figures, the card."""
 
 import math
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from headwise.config import Recipe
+from headwise.config import DataConfig, Recipe
 from headwise.data.prepare.plain_text import PreparedText, Text, prepare_text, text_paths
 from headwise.errors import ConfigError, DataError
 from headwise.metrics import shown
@@ -17,6 +17,8 @@ from headwise.text.tokenizer import Tokenizer
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored
 from headwise.train.report.card import Card, batches_of, model_card
+from headwise.train.run_folder import data_folder
+from headwise.train.set_names import VALIDATION, test_set_names
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,12 @@ class LanguageScores:
 
     tokens: int
     loss: float
-    """Mean negative log-likelihood of a token."""
+    """Mean negative log-likelihood per token."""
     bits_per_character: float | None = None
-    """Of the text that the tokens stand for: comparable between tokenizers, as a token is not."""
+    """Per character of the text: comparable between tokenizers, which figures per token are not."""
     word_perplexity: float | None = None
     accuracy: float | None = None
-    """Share of the tokens that were the likeliest."""
+    """The share of tokens that were predicted as the most probable."""
 
     @property
     def perplexity(self) -> float:
@@ -51,7 +53,7 @@ class LanguageScores:
 
 
 def check_language(recipe: Recipe) -> None:
-    """Refuse what would only fail later."""
+    """Refuse a recipe that would only fail later."""
     if recipe.text.sampling:
         raise ConfigError("text.sampling is for translation: a language model sees each text as it is")
     if recipe.language.block < 2:
@@ -59,17 +61,16 @@ def check_language(recipe: Recipe) -> None:
     if recipe.model.position_limit < recipe.language.block:
         raise ConfigError("model.max_positions must be at least language.block")
     for path in text_paths([*recipe.data.train, *recipe.data.valid, *recipe.data.test], recipe.data):
-        if not path.is_file():  # a misspelt name should not show after days of training
+        if not path.is_file():  # a misspelt name must not show only after days of training
             raise DataError(f"{path}: no such file")
 
 
 def open_text(recipe: Recipe, run: Path, say: Say, tokenizer: Tokenizer | None, *, mask: bool = False) -> PreparedText:
-    """The recipe's text as tokens; `mask`: a tokenizer that is trained here gets a token that hides others."""
-    cache = Path(recipe.data.cache) if recipe.data.cache else run / "data"
+    """The recipe's text as tokens; `mask`: a tokenizer that is trained here gets a mask token."""
     return prepare_text(
         recipe.data,
         recipe.text,
-        cache,
+        data_folder(recipe, run),
         say,
         tokenizer,
         train_tokenizer=train_tokenizer,
@@ -78,17 +79,15 @@ def open_text(recipe: Recipe, run: Path, say: Say, tokenizer: Tokenizer | None, 
     )
 
 
-def final_texts(prepared: PreparedText) -> dict[str, Text]:
-    """What the finished model is measured on, by name: the test sets, or else the validation set."""
+def final_texts(prepared: PreparedText, data: DataConfig) -> dict[str, Text]:
+    """The texts that the finished model is measured on, by name: the test sets, or else the validation set."""
     if not prepared.test:
-        return {"validation set": prepared.valid}
-    if len(prepared.test) == 1:
-        return {"test set": prepared.test[0]}
-    return {f"test set {number}": text for number, text in enumerate(prepared.test, 1)}
+        return {VALIDATION: prepared.valid}
+    return dict(zip(test_set_names(data), prepared.test, strict=True))
 
 
 def size_of_text(tokenizer: Tokenizer, ids: Any) -> tuple[int, int]:
-    """Characters and words that tokens stand for; text that the vocabulary cannot spell is not counted."""
+    """The characters and words of a text in tokens; what the vocabulary cannot spell is not counted."""
     characters = words = 0
     for start in range(0, len(ids), 1 << 16):
         text = tokenizer.decode(ids[start : start + (1 << 16)].tolist())

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from headwise.config import Recipe
 from headwise.data.batch.masked import MaskedBatch, MaskedStream
 from headwise.data.prepare.plain_text import PreparedText, Text
+from headwise.data.prepare.result import SourceFile
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.load import LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
@@ -75,12 +76,16 @@ class MaskedJob:
     def data_key(self) -> str:
         return self.prepared.folder.name
 
+    @property
+    def files(self) -> list[SourceFile]:
+        return self.prepared.files
+
     def describe(self) -> str:
         return describe(self.loaded, self.prepared)
 
     def finish(self, say: Say) -> dict[str, LanguageScores]:
         scores = {}
-        for name, text in final_texts(self.prepared).items():
+        for name, text in final_texts(self.prepared, self.recipe.data).items():
             if len(text) >= self.recipe.language.block:
                 stream = masked_stream(text, self.prepared.tokenizer, self.recipe)
                 with torch.no_grad():

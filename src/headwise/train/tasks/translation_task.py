@@ -1,4 +1,4 @@
-"""Training a translator: the loss of a batch, how to validate, and how good it is in the end."""
+"""The task of translation: the loss of a batch, validation, and the scores of the finished model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from headwise.config import Recipe
 from headwise.data.batch.packed_pairs import PackedBatch, PackedPairStream
 from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream, ordered_pairs
 from headwise.data.prepare.parallel_text import directions, prepare, tag_languages, tested_files
-from headwise.data.prepare.result import Prepared, ValidSet
+from headwise.data.prepare.result import Prepared, SourceFile, ValidSet
 from headwise.data.read.corpus import corpus_languages, read_corpus
 from headwise.decode.engines.table import AUTO
 from headwise.decode.translator import TranslateOptions, Translator
@@ -25,8 +25,10 @@ from headwise.nn.kernels import usable_on
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Ids, Keys
 from headwise.train.checkpoint.run_state import RunState
-from headwise.train.job import DATA_KEY, Say, Scored, read_key
+from headwise.train.job import Say, Scored, note_few
 from headwise.train.report.card import translation_card
+from headwise.train.run_folder import DATA_KEY, data_folder, read_data_key
+from headwise.train.set_names import test_set_names, validation_set_names
 from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
 from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, divergence, prediction_loss
@@ -34,11 +36,11 @@ from headwise.train.step.loss import TokenLoss, divergence, prediction_loss
 PairBatch = PaddedBatch | PackedBatch
 
 PACKED = "-packed"
-"""In the key of the data of a run whose batches are packed: its place in them means nothing in others."""
+"""Ends the data key of a run with packed batches: a position in them means nothing in padded ones."""
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
-    """Refuse what would only fail later."""
+    """Refuse a recipe that would only fail later."""
     if not isinstance(model, EncoderDecoder):
         raise ConfigError(
             f"a model of the family {recipe.model.family} cannot translate: choose an encoder_decoder, such as the "
@@ -58,7 +60,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
     prepared = prepare(
         recipe.data,
         recipe.text,
-        Path(recipe.data.cache) if recipe.data.cache else run / "data",
+        data_folder(recipe, run),
         recipe.seed,
         say,
         given_tokenizer(start, recipe),
@@ -71,13 +73,17 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         task = replace(task, tags=start.task.tags, sources=tuple(told))
         if len(task.directions) > 1 and not task.tags:
             raise ConfigError(f"the model in {recipe.init} has no language tags: train it in one direction only")
-        say_new_directions(task, start.task, recipe.init, say)
+        note_new_directions(task, start.task, recipe.init, say)
+    for name, valid in zip(
+        validation_set_names([valid.direction for valid in prepared.valid]), prepared.valid, strict=True
+    ):
+        note_few(name, len(valid.sources), "sentences", say)
     loaded = first_model(start, recipe, prepared.tokenizer, task, device)
     packed = packs(recipe, run, loaded.model, device)
     if packed and not usable_on(device):
-        # Where nothing is said of them, only a GPU takes packed batches: there this run was begun.
-        begun = "this run was begun with packed batches, as on a GPU, and goes on so"
-        what = begun if recipe.train.packed == "auto" else "the batches are packed, as was asked for"
+        # With train.packed = "auto" batches are packed only if the run was begun on a GPU.
+        begun = "this run was begun with packed batches, as on a GPU, and continues with them"
+        what = begun if recipe.train.packed == "auto" else 'train.packed is "always"'
         say(f"note: {what}: that is slow here, where the kernel for them cannot run (it needs a GPU and Triton)")
     return TranslationJob(
         recipe,
@@ -97,8 +103,8 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
     )
 
 
-def say_new_directions(task: Task, before: Task, init: str, say: Say) -> None:
-    """A note where a translator is to learn languages that it has not translated: it may be a mistake."""
+def note_new_directions(task: Task, before: Task, init: str, say: Say) -> None:
+    """Say which directions are new to the model that training starts from: they may be a mistake."""
     known = [(source, target) for source, target in before.directions if target]
     new = [
         f"{source}-{target}"
@@ -121,6 +127,10 @@ class TranslationJob:
     objective: Objective
     validate: Validate | None
     unit: str = "tokens"
+
+    @property
+    def files(self) -> list[SourceFile]:
+        return self.prepared.files
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -158,16 +168,16 @@ def task_of(recipe: Recipe, prepared: Prepared) -> Task:
 
 
 def packs(recipe: Recipe, run: Path, model: nn.Module, device: torch.device) -> bool:
-    """Whether batches are packed: as the run was begun, else as the recipe says, else where a kernel makes it pay."""
-    wanted, stored = recipe.train.packed, run / DATA_KEY
+    """Whether batches are packed: as the run was begun, else as the recipe says, else where the kernel for it runs."""
+    wanted = recipe.train.packed
     assert isinstance(model, EncoderDecoder)
     possible = model.can_be_packed
     if wanted == "always" and not possible:
         raise ConfigError(
             "this model's attention cannot be packed (an LSTM, relative positions, or a window): leave train.packed out"
         )
-    if stored.exists():
-        before = read_key(stored).endswith(PACKED)
+    if (run / DATA_KEY).exists():
+        before = read_data_key(run)[0].endswith(PACKED)
         if wanted != "auto" and before != (wanted == "always"):
             raise ConfigError(
                 f"{run} was begun with{'' if before else 'out'} packed batches: leave train.packed as it was, or "
@@ -225,9 +235,9 @@ def predictions(model: EncoderDecoder, batch: PairBatch) -> tuple[Tensor, Tensor
 def validator(
     loaded: LoadedModel, sets: Sequence[ValidSet], batch_tokens: int, pairs: int, bleu: bool
 ) -> Callable[[nn.Module], dict[str, float]]:
-    """Metrics over the first `pairs` pairs (0: all) of each validation set: loss a token, and greedy BLEU.
+    """Metrics over the first `pairs` pairs (0: all) of each validation set: loss per token, and BLEU of greedy search.
 
-    With several directions the figures are means over them, beside each direction's own.
+    With several directions the figures are means over them, beside those of each direction.
     """
     device = next(loaded.model.parameters()).device
     tokenizer = loaded.tokenizer
@@ -249,17 +259,17 @@ def validator(
         return compare([result.text for result in results], targets).bleu
 
     def validate(model: nn.Module) -> dict[str, float]:
-        with torch.compiler.set_stance("force_eager"):  # of many shapes: compiled, each would be so anew
+        with torch.compiler.set_stance("force_eager"):  # each of the many shapes would be compiled anew
             metrics = {"loss": [loss_of(model, valid) for valid in sets]}
             if bleu:
-                # The engine for GPUs would copy weights that change, and take memory beside what training holds.
+                # The GPU engine would copy weights that change, and take memory that training needs.
                 engine = "plain" if device.type == "cuda" else AUTO
                 translator = Translator(loaded, str(device), engine)
                 metrics["bleu"] = [bleu_of(translator, valid) for valid in sets]
         means = {name: sum(values) / len(values) for name, values in metrics.items()}
         if len(sets) > 1:
             for i, valid in enumerate(sets):
-                direction = f"{valid.source_language}-{valid.target_language}"
+                direction = "-".join(valid.direction)
                 means |= {f"{name} {direction}": values[i] for name, values in metrics.items()}
         return means
 
@@ -267,37 +277,24 @@ def validator(
 
 
 def test(recipe: Recipe, prepared: Prepared, loaded: LoadedModel, say: Say) -> dict[str, Scores]:
-    """Beam-search scores on the recipe's test sets, or else on the validation set."""
-    sets: list[tuple[str, list[str], list[str], str, str]] = []
-    for number, corpus in enumerate(recipe.data.test):
+    """Scores of beam search on the recipe's test sets, or else on the validation sets."""
+    sets: list[tuple[str, list[str], list[str], tuple[str, str]]] = []
+    for name, corpus in zip(test_set_names(recipe.data), recipe.data.test, strict=True):
         pairs = list(read_corpus(corpus, recipe.data))
-        name = Path((corpus.pairs or corpus.source)[0]).name if len(recipe.data.test) > 1 else "test set"
-        languages = corpus_languages(corpus, recipe.data)
-        sets.append(
-            (
-                f"{name} {number + 1}" if name in [each[0] for each in sets] else name,
-                [pair.source for pair in pairs],
-                [pair.target for pair in pairs],
-                *languages,
-            )
-        )
-    for valid in prepared.valid if not sets else []:
+        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        sets.append((name, sources, targets, corpus_languages(corpus, recipe.data)))
+    if not sets:
+        names = validation_set_names([valid.direction for valid in prepared.valid])
         limit = recipe.train.validate_pairs or None
-        direction = f" {valid.source_language}-{valid.target_language}" if len(prepared.valid) > 1 else ""
-        sets.append(
-            (
-                f"validation set{direction}",
-                valid.sources[:limit],
-                valid.targets[:limit],
-                valid.source_language,
-                valid.target_language,
-            )
-        )
+        for name, valid in zip(names, prepared.valid, strict=True):
+            sets.append((name, valid.sources[:limit], valid.targets[:limit], valid.direction))
     translator = Translator(loaded, recipe.train.device)
     scores = {}
-    for name, sources, targets, source, target in sets:
-        say(f"translating the {name}: {len(sources):,} sentences, beam 4")
+    for name, sources, targets, (source, target) in sets:
+        say(f"translating {name}: {len(sources):,} sentences, beam 4")
         options = TranslateOptions(beam=4, alignments=False)
         scores[name], _ = evaluate(translator, sources, targets, source, target, options=options)
         say(f"{name}:\n{scores[name]}")
+        if recipe.data.test:  # that a validation set is small was said at the start
+            note_few(name, len(sources), "sentences", say)
     return scores
