@@ -8,7 +8,7 @@ import torch
 
 from headwise.config import ModelConfig
 from headwise.decode.generator import GenerateOptions, Generator
-from headwise.decode.search.sampling import SamplingOptions
+from headwise.decode.search.options import SamplingOptions
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.description import Ids
 from headwise.models.folder.load import LoadedModel

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headwise.decode.batching import BATCH_TOKENS
 from headwise.decode.search.hypothesis import length_penalty
-from headwise.decode.search.sampling import SamplingOptions
+from headwise.decode.search.options import SamplingOptions
 from headwise.decode.translator import TranslateOptions, Translation, Translator
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.load import LoadedModel

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from headwise.decode.batching import by_budget, padded
 from headwise.decode.open import Served, depends_on_length, serve
-from headwise.decode.search.beam import SearchOptions, beam_search, likeliest, walk
+from headwise.decode.search.beam import beam_search, likeliest, walk
 from headwise.decode.search.hypothesis import Hypothesis
-from headwise.decode.search.sampling import SamplingOptions, drawing, sample
+from headwise.decode.search.options import SamplingOptions, SearchOptions
+from headwise.decode.search.sampling import drawing, sample
 from headwise.errors import ConfigError, DataError
 from headwise.models.causal_lm import CausalLM
 from headwise.models.folder.load import LoadedModel

@@ -15,7 +15,7 @@ import pytest
 from headwise.decode.bulk import lines as bulk
 from headwise.decode.bulk import partial
 from headwise.decode.bulk.partial import WHOLE, Done, Plan, Share
-from headwise.decode.search.sampling import SamplingOptions
+from headwise.decode.search.options import SamplingOptions
 from headwise.decode.translator import TranslateOptions, Translation, Translator
 from headwise.errors import CheckpointError, ConfigError
 from tests.taught import SOURCES, taught, translator

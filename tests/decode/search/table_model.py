@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from headwise.decode.search.beam import SearchOptions, length_penalty
+from headwise.decode.search.hypothesis import length_penalty
+from headwise.decode.search.options import SearchOptions
 
 SOS, EOS = 0, 1
 Found = tuple[list[int], float, bool]  # tokens, score, finished

@@ -16,7 +16,7 @@ from headwise.decode.search.constraints import (
     MinLength,
     NeverStuck,
     NoRepeat,
-    Step,
+    SearchStep,
     constrain,
 )
 from tests.decode.search.table_model import repeats
@@ -29,7 +29,7 @@ def banned(rules: list[Constraint], history: Tensor, sentences: Tensor | None = 
     given_scores = torch.randn(history.shape[0], V).log_softmax(-1)
     kept = given_scores.clone()
     rows = torch.arange(history.shape[0]) if sentences is None else sentences
-    scores = constrain(rules, Step(given_scores, history, rows))
+    scores = constrain(rules, SearchStep(given_scores, history, rows))
     assert torch.equal(given_scores, kept)
     assert ((scores == given_scores) | (scores == -math.inf)).all()
     return [{token for token in range(V) if row[token] == -math.inf} for row in scores]

@@ -1,7 +1,7 @@
-"""Search that knows no model: greedy and beam search over a step function.
+"""Greedy and beam search over a step function: the search knows no model.
 
 A model is a `Stepper`: tokens and a state in, log-probabilities and a new state out. All sentences of a batch
-start together, so all rows are equally long at any time; a sentence that is done leaves the batch.
+start together, so all rows have the same length at any time; a finished sentence leaves the batch.
 
 Shapes: N sentences, R rows (live hypotheses of all sentences), V vocabulary.
 """
@@ -16,12 +16,10 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 import torch
 from torch import Tensor
 
-from headwise.decode.search.constraints import Step, checked_limits, constrain, constraints
+from headwise.decode.search.constraints import SearchStep, checked_limits, constrain, constraints
 from headwise.decode.search.hypothesis import Hypothesis, length_penalty, no_way_on
 from headwise.decode.search.options import Prefixes, SearchOptions
 from headwise.decode.search.trace import Trace
-
-__all__ = ["Hypothesis", "SearchOptions", "Stepper", "beam_search", "greedy", "length_penalty", "no_way_on", "walk"]
 
 State = TypeVar("State")
 
@@ -40,16 +38,16 @@ class Stepper(Protocol[State]):
 
 @runtime_checkable
 class Chooser(Protocol[State]):
-    """A stepper that can do without the table of all log-probabilities where a few of them are all that is wanted."""
+    """A stepper that can find the likeliest tokens without a table of all log-probabilities."""
 
     def best(self, tokens: Tensor, state: State, count: int, banned: Sequence[int]) -> tuple[Tensor, Tensor, State]:
-        """As `step`, but of each row the `count` likeliest tokens that are not banned: log-probabilities and tokens
+        """`step` for the `count` likeliest tokens of each row that are not banned: their log-probabilities and ids
         [R, count], likeliest first."""
         ...
 
 
 class _Likeliest(Generic[State]):
-    """Asks a stepper for the likeliest next tokens, within the rules of a search."""
+    """Finds the likeliest next tokens within the constraints of a search."""
 
     def __init__(
         self, stepper: Stepper[State], options: SearchOptions, prefixes: Prefixes | None, device: torch.device
@@ -68,7 +66,7 @@ class _Likeliest(Generic[State]):
         if self._chooser is not None and length >= self._free_from:
             return self._chooser.best(tokens, state, count, self._options.banned(length))
         log_probabilities, state = self._stepper.step(tokens, state)
-        scores = constrain(self._rules, Step(log_probabilities, trace.tokens, sentences))
+        scores = constrain(self._rules, SearchStep(log_probabilities, trace.tokens, sentences))
         values, found = largest(scores, min(count, scores.shape[1]))
         return values, found, state
 
@@ -80,9 +78,9 @@ def greedy(
     options: SearchOptions,
     prefixes: Prefixes | None = None,
 ) -> list[list[Hypothesis]]:
-    """The likeliest token at each step: one hypothesis a sentence, of at most max_lengths [N] tokens.
+    """Greedy search, the likeliest token at each step: one hypothesis per sentence, of at most max_lengths [N] tokens.
 
-    A length counts `<eos>`. `max_lengths` lies on the model's device; `state` has one row a sentence.
+    A length counts `<eos>`. `max_lengths` lies on the model's device; `state` has one row per sentence.
     """
     ask = _Likeliest(stepper, options, prefixes, max_lengths.device)
 
@@ -100,7 +98,7 @@ def beam_search(
     options: SearchOptions,
     prefixes: Prefixes | None = None,
 ) -> list[list[Hypothesis]]:
-    """Up to nbest hypotheses a sentence, best first; arguments as for `greedy`.
+    """Up to nbest hypotheses per sentence, best first; arguments as for `greedy`.
 
     Hypotheses that never reached `<eos>` come last, and only where fewer than nbest did. A beam of one is
     greedy search: it has nothing to compare, so a length penalty must not make it walk on past an `<eos>`.
@@ -118,12 +116,12 @@ def walk(
     prefixes: Prefixes | None,
     pick: Callable[[Tensor], Tensor],
 ) -> list[Hypothesis]:
-    """One hypothesis a row, its tokens picked by `pick`: constrained scores [R, V] -> tokens [R]."""
+    """One hypothesis per row, its tokens picked by `pick`: constrained scores [R, V] -> tokens [R]."""
     rules = constraints(options, prefixes, max_lengths.device)
 
     def choose(tokens: Tensor, state: State, trace: Trace, sentences: Tensor) -> tuple[Tensor, Tensor, State]:
         log_probabilities, state = stepper.step(tokens, state)
-        scores = constrain(rules, Step(log_probabilities, trace.tokens, sentences))
+        scores = constrain(rules, SearchStep(log_probabilities, trace.tokens, sentences))
         tokens = pick(scores)
         return scores.gather(1, tokens.unsqueeze(1)).squeeze(1), tokens, state
 
@@ -139,7 +137,7 @@ def _walk(
     prefixes: Prefixes | None,
     choose: Callable[[Tensor, State, Trace, Tensor], tuple[Tensor, Tensor, State]],
 ) -> list[Hypothesis]:
-    """One hypothesis a row. `choose`: the last tokens, the state, the rows so far and their sentences -> the
+    """One hypothesis per row. `choose`: the last tokens, the state, the rows so far and their sentences -> the
     log-probabilities [R] of the next tokens, these [R], and the new state."""
     limits = checked_limits(max_lengths, options, prefixes)
     active = list(range(len(limits)))
@@ -187,20 +185,20 @@ def best_attainable(log_probability: float, length: int, limit: int, alpha: floa
 
 
 class _Candidate(NamedTuple):
-    """One row of `_Candidates`, as far as Python has to look at it."""
+    """The part of a candidate that Python has to look at."""
 
-    number: int  # in the flattened tables
+    number: int  # its index in the flattened tables
     total: float
 
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """The likeliest continuations of each active sentence, twice the beam, likeliest first; tables [A, C]."""
+    """The likeliest continuations of each active sentence, likeliest first; tables [A, C], C = twice the beam."""
 
     rows: Tensor  # the row each continues
     tokens: Tensor
-    log_probabilities: Tensor  # of the token
-    totals: Tensor  # of the whole hypothesis
+    log_probabilities: Tensor  # of the tokens
+    totals: Tensor  # of the whole hypotheses
 
     @classmethod
     def rank(cls, totals: Tensor, values: Tensor, tokens: Tensor, sentences: int, count: int) -> _Candidates:
@@ -220,19 +218,19 @@ class _Candidates:
     def sort_out(self, ends: Collection[int], beam: int) -> tuple[list[list[_Candidate]], list[list[_Candidate]]]:
         """For each sentence the candidates that end and those that live on, likeliest first.
 
-        An `<eos>` ends a hypothesis only from one of the first `beam` places, where it would have been
-        followed; from further down it is no better than what a beam leaves out.
+        An `<eos>` ends a hypothesis only at one of the first `beam` ranks, where it would have been followed;
+        further down it is no better than what a beam prunes.
         """
         ending: list[list[_Candidate]] = []
         living: list[list[_Candidate]] = []
         for totals, tokens in zip(self.totals.tolist(), self.tokens.tolist(), strict=True):
             first = len(ending) * self.totals.shape[1]
             possible = [  # in a comparison, so that NaN is no candidate either
-                (place, _Candidate(first + place, total), token in ends)
-                for place, (total, token) in enumerate(zip(totals, tokens, strict=True))
+                (rank, _Candidate(first + rank, total), token in ends)
+                for rank, (total, token) in enumerate(zip(totals, tokens, strict=True))
                 if total > -math.inf
             ]
-            ending.append([candidate for place, candidate, over in possible if over and place < beam])
+            ending.append([candidate for rank, candidate, over in possible if over and rank < beam])
             living.append([candidate for _, candidate, over in possible if not over][:beam])
         return ending, living
 
@@ -245,13 +243,13 @@ class _Candidates:
 
 
 BLOCK = 64
-"""Neighbours of which the largest is looked for first."""
+"""Neighbouring scores whose maximum is taken first."""
 
 
 def largest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest of each row [R, V], and where they are: as `topk`, which is several times as slow.
+    """The `count` largest scores of each row [R, V] and their indices: `topk`, several times as fast.
 
-    The `count` largest lie in the `count` blocks whose largest ones are largest.
+    The `count` largest scores lie in the `count` blocks with the largest maxima.
     """
     rows, width = scores.shape
     blocks = width // BLOCK
@@ -260,11 +258,11 @@ def largest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     inside = scores[:, : blocks * BLOCK].view(rows, blocks, BLOCK)
     best = inside.amax(-1).topk(count, dim=-1).indices  # [R, K]
     near = inside.gather(1, best.unsqueeze(-1).expand(-1, -1, BLOCK)).view(rows, -1)
-    rest = scores[:, blocks * BLOCK :]  # what makes no whole block is always looked at
-    values, places = torch.cat((near, rest), 1).topk(count, dim=-1)
-    block = best.gather(1, (places // BLOCK).clamp_max(count - 1))
+    rest = scores[:, blocks * BLOCK :]  # the last, incomplete block always takes part
+    values, indices = torch.cat((near, rest), 1).topk(count, dim=-1)
+    block = best.gather(1, (indices // BLOCK).clamp_max(count - 1))
     return values, torch.where(
-        places < near.shape[1], block * BLOCK + places % BLOCK, places - near.shape[1] + blocks * BLOCK
+        indices < near.shape[1], block * BLOCK + indices % BLOCK, indices - near.shape[1] + blocks * BLOCK
     )
 
 
@@ -275,18 +273,18 @@ def likeliest(scores: Tensor) -> Tensor:
 
 @dataclass
 class _Sentence:
-    """One sentence of a beam search: where it must end, and its n-best hypotheses so far, best first."""
+    """One sentence of a beam search: its length limit, and its n-best hypotheses so far, best first."""
 
     index: int
     limit: int
     best: list[Hypothesis] = field(default_factory=list)
 
     def admits(self, score: float, nbest: int) -> bool:
-        """Whether an end of this score would be among the n-best; of equals, the first found stays."""
+        """Whether a hypothesis of this score would enter the n-best; of equals, the first found stays."""
         return len(self.best) < nbest or score > self.best[nbest - 1].score
 
     def add(self, hypothesis: Hypothesis, nbest: int) -> None:
-        """Keep the n-best; what found no end comes after all that did."""
+        """Add a hypothesis and keep the n-best; unfinished ones come after all finished ones."""
         found = [*self.best, hypothesis]
         self.best = sorted(found, key=lambda one: (not one.finished, -one.score))[:nbest]
 
@@ -311,18 +309,37 @@ def _beam_search(
     options: SearchOptions,
     prefixes: Prefixes | None,
 ) -> list[list[Hypothesis]]:
-    """`beam_search` of any width, one too: there, without a length penalty, it must agree with `greedy`."""
+    """Beam search of any width; of width 1 and without a length penalty it agrees with `greedy`.
+
+    How one step goes, for all active sentences at once:
+
+    1. Score. Each live hypothesis is a row. The model gives the log-probability of every next token of every row, the
+       constraints exclude some, and the likeliest `count` of each row remain (`ask`).
+    2. Rank. A candidate is a row and a next token; its total is the row's total plus the token's log-probability. The
+       candidates of all rows of a sentence are sorted together, and the first `count` remain (`_Candidates.rank`).
+    3. Sort out. Candidates that end with `<eos>` among the first `beam` are finished; the first `beam` of the others
+       live on. This is where the beam is pruned (`_Candidates.sort_out`).
+    4. Collect. Finished candidates that are good enough enter the n-best list of their sentence, ranked by
+       log-probability / length**alpha; at the length limit live ones fill the gaps (`_picks`).
+    5. Stop. A sentence is over at its length limit, or once its best live hypothesis can no longer enter the n-best
+       list (`_Sentence.goes_on`, proof in `best_attainable`); it leaves the batch.
+    6. Reorder. Each surviving candidate becomes a row: the trace, the decoder's state and the last tokens are gathered
+       from the rows that the candidates continue (`candidates.extend`, `stepper.select`).
+
+    Before the first step a sentence has one row, afterwards up to `beam`. All rows have the same length, so one tensor
+    holds them, and totals of different sentences are never compared.
+    """
     device = max_lengths.device
     limits = checked_limits(max_lengths, options, prefixes)
     ask = _Likeliest(stepper, options, prefixes, device)
-    # At most `beam` candidates are `<eos>` (one a row), so `beam` others are left to live on. They are among the
-    # likeliest 2 * beam of their row, so only those are added up and sorted. With more ends than one, so many more.
+    # At most `beam` candidates are `<eos>` (one per row), so `beam` others are left to live on. They are among the
+    # likeliest 2 * beam of their row, so only those are added up and sorted. Every other end token adds `beam` more.
     count = (1 + len(options.ends)) * options.beam
     batch = [_Sentence(index, limit) for index, limit in enumerate(limits)]
     active = batch
     sentences = torch.arange(len(batch), device=device)
     tokens = torch.full_like(sentences, options.sos)
-    trace = Trace.empty(len(batch), device)  # one row a sentence until there is something to choose from
+    trace = Trace.empty(len(batch), device)  # one row per sentence until there is something to choose from
     while active:
         values, found, state = ask(tokens, state, trace, sentences, count)
         candidates = _Candidates.rank(trace.totals, values, found, len(active), count)
@@ -362,7 +379,8 @@ def _picks(
     length: int,
     options: SearchOptions,
 ) -> list[tuple[_Sentence, _Candidate]]:
-    """The candidates to keep as results: good ends, and at the length limit what live ones fill gaps."""
+    """The candidates that become results: finished ones that are good enough, and at the length limit live ones that
+    fill gaps in the n-best list."""
     picks: list[tuple[_Sentence, _Candidate]] = []
     for sentence, ended, alive in zip(active, ending, living, strict=True):
         for candidate in ended:

@@ -1,4 +1,4 @@
-"""The small rules that rule tokens out before a search ranks them.
+"""Constraints of a search: rules that exclude tokens before the search ranks them.
 
 A rule only ever writes -inf, or puts back the model's own value: nothing is renormalised, so the scores of a
 constrained search are still the model's log-probabilities of what it chose.
@@ -17,20 +17,10 @@ from torch import Tensor
 from headwise.decode.search.options import Prefixes, SearchOptions, check_limits
 from headwise.errors import ConfigError
 
-__all__ = [
-    "Constraint",
-    "Prefixes",
-    "SearchOptions",
-    "Step",
-    "checked_limits",
-    "constrain",
-    "constraints",
-]
-
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """What a rule may look at."""
+class SearchStep:
+    """The input of a constraint: one step of a search."""
 
     log_probabilities: Tensor  # [R, V], the model's own
     history: Tensor  # [R, T], the tokens so far, without <sos>
@@ -38,12 +28,12 @@ class Step:
 
 
 class Constraint(Protocol):
-    """Edits `scores` [R, V] in place; they begin as a copy of the log-probabilities."""
+    """A rule that edits `scores` [R, V] in place; they begin as a copy of the log-probabilities."""
 
-    def __call__(self, scores: Tensor, step: Step) -> None: ...
+    def __call__(self, scores: Tensor, step: SearchStep) -> None: ...
 
 
-def constrain(constraints: Sequence[Constraint], step: Step) -> Tensor:
+def constrain(constraints: Sequence[Constraint], step: SearchStep) -> Tensor:
     """The log-probabilities [R, V] with -inf where a rule forbids; later rules override earlier ones."""
     if not constraints:
         return step.log_probabilities
@@ -55,38 +45,38 @@ def constrain(constraints: Sequence[Constraint], step: Step) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Forbid:
-    """Never these tokens: padding, `<sos>`, `<unk>`, language tags."""
+    """Excludes these tokens always: padding, `<sos>`, `<unk>`, language tags."""
 
     tokens: Tensor  # [F]
 
-    def __call__(self, scores: Tensor, step: Step) -> None:
+    def __call__(self, scores: Tensor, step: SearchStep) -> None:
         scores.index_fill_(1, self.tokens, -math.inf)
 
 
 @dataclass(frozen=True)
 class MinLength:
-    """No `<eos>` before this many other tokens."""
+    """Excludes `<eos>` before this many other tokens."""
 
     length: int
     eos: int
 
-    def __call__(self, scores: Tensor, step: Step) -> None:
+    def __call__(self, scores: Tensor, step: SearchStep) -> None:
         if step.history.shape[1] < self.length:
             scores[:, self.eos] = -math.inf
 
 
 @dataclass(frozen=True)
 class NoRepeat:
-    """No n-gram of this size twice: rules out the tokens that would complete one already said."""
+    """Excludes the tokens that would complete an n-gram of this size for a second time."""
 
     size: int
 
-    def __call__(self, scores: Tensor, step: Step) -> None:
-        said = step.history.shape[1]
-        if said < self.size:
+    def __call__(self, scores: Tensor, step: SearchStep) -> None:
+        length = step.history.shape[1]
+        if length < self.size:
             return
         grams = step.history.unfold(1, self.size, 1)  # [R, W, size]
-        opening = step.history[:, said - self.size + 1 :]  # [R, size - 1], what the next token would complete
+        opening = step.history[:, length - self.size + 1 :]  # [R, size - 1], what the next token would complete
         repeats = (grams[..., :-1] == opening.unsqueeze(1)).all(dim=-1)  # [R, W]
         # A minimum leaves a column alone under +inf, whatever other windows end in the same token.
         values = torch.full_like(repeats, math.inf, dtype=scores.dtype).masked_fill_(repeats, -math.inf)
@@ -95,17 +85,17 @@ class NoRepeat:
 
 @dataclass(frozen=True)
 class NeverStuck:
-    """Where everything is ruled out, `<eos>` is allowed again: a search must be able to end."""
+    """Allows `<eos>` again where everything is excluded: a search must be able to end."""
 
     eos: int
 
-    def __call__(self, scores: Tensor, step: Step) -> None:
+    def __call__(self, scores: Tensor, step: SearchStep) -> None:
         stuck = scores.amax(dim=-1) == -math.inf
         scores[:, self.eos] = torch.where(stuck, step.log_probabilities[:, self.eos], scores[:, self.eos])
 
 
 class ForcedPrefix:
-    """The first tokens of each sentence are given. Asked for by a person, so it overrides all other rules."""
+    """Forces the first tokens of each sentence. A person asked for them, so this overrides all other rules."""
 
     def __init__(self, prefixes: Prefixes, device: torch.device, unscored: int = 0) -> None:
         self.unscored = unscored
@@ -114,7 +104,7 @@ class ForcedPrefix:
         self.forced = torch.tensor(padded, dtype=torch.long, device=device).reshape(len(padded), longest)
         self.highest = max((token for prefix in prefixes for token in prefix), default=-1)
 
-    def __call__(self, scores: Tensor, step: Step) -> None:
+    def __call__(self, scores: Tensor, step: SearchStep) -> None:
         position = step.history.shape[1]
         if position >= self.forced.shape[1]:
             return
@@ -132,7 +122,7 @@ class ForcedPrefix:
 
 
 def constraints(options: SearchOptions, prefixes: Prefixes | None, device: torch.device) -> list[Constraint]:
-    """The rules that options ask for, in the order in which they apply."""
+    """The constraints that the options ask for, in the order in which they apply."""
     rules: list[Constraint] = []
     if options.forbidden:
         rules.append(Forbid(torch.tensor(options.forbidden, device=device)))
@@ -148,7 +138,7 @@ def constraints(options: SearchOptions, prefixes: Prefixes | None, device: torch
 
 
 def checked_limits(max_lengths: Tensor, options: SearchOptions, prefixes: Prefixes | None) -> list[int]:
-    """The length limit of each sentence, after checking that a search can be held to it."""
+    """The length limit of each sentence, once it is known that a search can observe it."""
     limits: list[int] = max_lengths.tolist()
     check_limits(limits, options, prefixes)
     return limits

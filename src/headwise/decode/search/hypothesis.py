@@ -1,4 +1,4 @@
-"""What a search returns, and the one score that it is ranked by."""
+"""The result of a search, and the one score that results are ranked by."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headwise.errors import HeadwiseError
 def length_penalty(log_probability: float, length: int, alpha: float) -> float:
     """The ranking score: log-probability / length**alpha, where length counts `<eos>`.
 
-    Alpha 0 is the raw log-probability, 1 the mean of a token. Search, scoring and n-best lists all take it from
+    Alpha 0 is the raw log-probability, 1 the mean per token. Search, scoring and n-best lists all take it from
     here, so that a score means the same wherever it is printed.
     """
     return log_probability / length_divisor(length, alpha)
 
 
 def length_divisor(length: int, alpha: float) -> float:
-    """What a log-probability of so many tokens is divided by."""
+    """The divisor of the log-probability of a hypothesis of this length."""
     return math.pow(max(length, 1), alpha)
 
 
@@ -26,15 +26,13 @@ def length_divisor(length: int, alpha: float) -> float:
 class Hypothesis:
     """One translation of one sentence, as token ids.
 
-    `tokens` hold neither `<sos>` nor `<eos>`. `token_log_probabilities` have one entry more where the hypothesis is
-    `finished`: that of its `<eos>`. Not `finished` means that the length limit came before `<eos>`. Not frozen, which
-    would make it slow to make: a thousand of them are what a batch waits for.
+    `tokens` contain neither `<sos>` nor `<eos>`. Not `finished` means that the length limit came before `<eos>`. Not
+    frozen, which would make it slow to create: a batch waits for a thousand of them.
     """
 
     tokens: list[int]
     score: float
     log_probability: float
-    token_log_probabilities: list[float]
     finished: bool
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a search. No tensors here: an engine may do without PyTorch, and then it is not loaded."""
+"""Options and requests of a search, without tensors: an engine that does without PyTorch must not load it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headwise.errors import ConfigError
 Prefixes = Sequence[Sequence[int]]
 
 WIDEST = 1024
-"""Hypotheses of a beam: far more than have ever been of use, and few enough for every engine's counters and memory."""
+"""Largest beam: far wider than has ever been useful, and small enough for every engine's counters and memory."""
 
 
 TINY = 1e-30
@@ -22,7 +22,7 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What is asked of a search, whatever the sentences. Lengths per sentence and prefixes are arguments."""
+    """Options of a search for all its sentences. Length limits and prefixes per sentence are arguments."""
 
     sos: int
     eos: int
@@ -65,17 +65,17 @@ class SearchOptions:
         return length_penalty(log_probability, length - self.unscored, self.length_penalty)
 
     def free_from(self, prefixes: Prefixes | None) -> float:
-        """The length from which on all that counts is which tokens are `banned`."""
+        """The length from which on the `banned` tokens are the only constraint."""
         return math.inf if self.no_repeat else max((len(prefix) for prefix in prefixes or ()), default=0)
 
     def banned(self, length: int) -> tuple[int, ...]:
-        """What may not follow a hypothesis of this length."""
+        """Tokens that may not follow a hypothesis of this length."""
         return (*self.forbidden, *self.ends) if length < self.min_length else self.forbidden
 
 
 @dataclass(frozen=True)
 class SamplingOptions:
-    """How tokens are drawn. The defaults draw from the model's distribution as it is."""
+    """How tokens are sampled. The defaults sample from the model's distribution as it is."""
 
     temperature: float = 1.0
     top_k: int = 0  # only from the k likeliest tokens; 0 is off
@@ -97,7 +97,7 @@ class SamplingOptions:
 
 
 def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefixes | None) -> None:
-    """An error if a search cannot be held to these lengths and prefixes."""
+    """Raise an error if a search cannot observe these lengths and prefixes."""
     if limits and min(limits) < 1:
         raise ConfigError(f"the length limit must be at least 1, not {min(limits)}")
     if options.unscored and any(len(prefix) < options.unscored for prefix in prefixes or [()]):
@@ -116,23 +116,23 @@ def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefix
 
 
 class SearchRequest(NamedTuple):
-    """What is asked of an engine: some sentences, what holds for each of them, and what for all."""
+    """The input of an engine: some sentences, limits and prefixes for each of them, and options for all."""
 
     sources: Sequence[Sequence[int]]  # ids
-    limits: Sequence[int]  # tokens of each one's hypotheses, at most
+    limits: Sequence[int]  # most tokens of each one's hypotheses
     options: SearchOptions
     prefixes: Prefixes  # tokens that they begin with
 
     def check(self) -> None:
-        """An error if a search cannot be held to it."""
+        """Raise an error if a search cannot observe the limits and prefixes."""
         check_limits(self.limits, self.options, self.prefixes)
 
     def between(self, first: int, last: int) -> SearchRequest:
-        """The same of the sentences from `first` on and before `last`."""
+        """A request for the sentences from `first` to before `last`."""
         return SearchRequest(self.sources[first:last], self.limits[first:last], self.options, self.prefixes[first:last])
 
     def select(self, sentences: Sequence[int]) -> SearchRequest:
-        """The same of these sentences alone, by their numbers."""
+        """A request for these sentences alone, by index."""
         return SearchRequest(
             sources=[self.sources[i] for i in sentences],
             limits=[self.limits[i] for i in sentences],

@@ -1,4 +1,4 @@
-"""Sampling: hypotheses drawn from the model's distribution instead of searched for."""
+"""Sampling: hypotheses are drawn from the model's distribution instead of searched for."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from headwise.decode.search.beam import State, Stepper, walk
 from headwise.decode.search.hypothesis import Hypothesis, no_way_on
 from headwise.decode.search.options import Prefixes, SamplingOptions, SearchOptions
 
-__all__ = ["SamplingOptions", "distribution", "drawing", "sample"]
-
 
 def distribution(scores: Tensor, sampling: SamplingOptions) -> Tensor:
     """The probabilities [R, V] that tokens are drawn with: temperature, then top_k, then top_p."""
     scores = scores.float() / sampling.temperature
     if 0 < sampling.top_k < scores.shape[1]:
-        values, tokens = scores.topk(sampling.top_k, dim=-1)  # by place, not by value: ties leave k as well
+        values, tokens = scores.topk(sampling.top_k, dim=-1)  # by index, not by value: ties leave k as well
         scores = torch.full_like(scores, -math.inf).scatter(1, tokens, values)
     probabilities = scores.softmax(dim=-1)
     if sampling.top_p < 1:
@@ -32,7 +30,7 @@ def distribution(scores: Tensor, sampling: SamplingOptions) -> Tensor:
 
 
 def drawing(sampling: SamplingOptions, generator: torch.Generator | None) -> Callable[[Tensor], Tensor]:
-    """What a walk chooses its tokens with: scores [R, V] -> tokens [R], drawn."""
+    """A function that samples tokens for a `walk`: scores [R, V] -> tokens [R]."""
 
     def draw(scores: Tensor) -> Tensor:
         if not bool((scores.amax(dim=-1) > -math.inf).all()):
@@ -54,10 +52,10 @@ def sample(
     prefixes: Prefixes | None = None,
     generator: torch.Generator | None = None,
 ) -> list[list[Hypothesis]]:
-    """`sampling.samples` hypotheses a sentence, best score first; other arguments as for `greedy`.
+    """`sampling.samples` hypotheses per sentence, best score first; other arguments as for `greedy`.
 
-    The scores are the model's own, whatever the temperature. The same generator state gives the same samples
-    for the same batch; it may be a CPU generator whatever the model's device.
+    The scores are the model's own, whatever the temperature. The same state of the generator gives the same samples
+    for the same batch; a CPU generator works on any device.
     """
     each = sampling.samples
     if each > 1:

@@ -1,6 +1,7 @@
 """The native engine computes what the model does with the same int8 weights, whatever else it computes meanwhile."""
 
 import copy
+import ctypes
 import dataclasses
 import gc
 import math
@@ -24,7 +25,8 @@ from headwise.decode.engines.native.library import supported, why_not
 from headwise.decode.engines.native.native_decoder import NativeDecoder, NativeState
 from headwise.decode.engines.native.native_model import NativeModel
 from headwise.decode.engines.plain import DecoderStepper
-from headwise.decode.search.beam import SearchOptions, beam_search
+from headwise.decode.search.beam import beam_search
+from headwise.decode.search.options import SearchOptions
 from headwise.decode.translator import Translator
 from headwise.errors import HeadwiseError
 from headwise.models.build import build
@@ -238,7 +240,7 @@ def test_a_batch_is_its_sentences_bit_for_bit(beam: int) -> None:
     for sentence, found in zip(source, together, strict=True):
         [alone] = beam_search(native, native.start(sentence[None]), torch.tensor([25]), options)
         assert [one.tokens for one in alone] == [one.tokens for one in found]
-        assert [one.token_log_probabilities for one in alone] == [one.token_log_probabilities for one in found]
+        assert [one.log_probability for one in alone] == [one.log_probability for one in found]
 
 
 @torch.inference_mode()
@@ -532,6 +534,14 @@ class TestCompiling:
         assert library._compiled() == made
         assert made.stat().st_mtime_ns == when
         assert library.Library(made)
+
+    def test_a_library_with_other_structs_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Longer(library.SearchSettings):
+            _fields_ = (("extra", ctypes.c_int64),)
+
+        monkeypatch.setattr(library, "_STRUCTS", (*library._STRUCTS[:-1], Longer))
+        with pytest.raises(OSError, match="another Longer: build it anew"):
+            library.Library(library._compiled())
 
     def test_other_sources_another_library(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "decoder.cpp").write_text("int x;")

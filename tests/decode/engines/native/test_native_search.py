@@ -51,9 +51,7 @@ def alone(native: NativeModel, source: list[int], limit: int, options: SearchOpt
 
 
 def plain(hypotheses: list[Hypothesis]) -> list[tuple[object, ...]]:
-    return [
-        (one.tokens, one.score, one.log_probability, one.token_log_probabilities, one.finished) for one in hypotheses
-    ]
+    return [(one.tokens, one.score, one.log_probability, one.finished) for one in hypotheses]
 
 
 def drawn_options(draw: random.Random) -> SearchOptions:

@@ -203,7 +203,7 @@ class DeviceSearch:
         columns = tokens, lengths - finished.long(), scores, totals, finished
         with _collecting_later():
             made = [
-                Hypothesis(ids if length == longest else ids[:length], score, total, [], over)
+                Hypothesis(ids if length == longest else ids[:length], score, total, over)
                 for ids, length, score, total, over in zip(*(each.tolist() for each in columns), strict=True)
             ]
             lists = [made[i : i + n] for i in range(0, len(made), n)]

@@ -115,8 +115,22 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     ),
     "beam_run": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int, POINTER(c_int)),
     "beam_sizes": (c_void_p, c_void_p, POINTER(c_int64)),
-    "beam_results": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p),
+    "beam_results": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p),
 }
+
+
+_STRUCTS = (SublayerDescription, SideDescription, SearchSettings)
+"""In the order of `headwise_struct_sizes`."""
+
+
+def _check_structs(functions: ctypes.CDLL) -> None:
+    """Refuse a library whose structs are not those declared here: it would read past their fields."""
+    sizes = (c_int * len(_STRUCTS))()
+    functions.headwise_struct_sizes.argtypes, functions.headwise_struct_sizes.restype = (c_void_p,), None
+    functions.headwise_struct_sizes(sizes)
+    for struct, size in zip(_STRUCTS, sizes, strict=True):
+        if size != ctypes.sizeof(struct):
+            raise OSError(f"the native library has another {struct.__name__}: build it anew")
 
 
 class Library:
@@ -127,6 +141,7 @@ class Library:
         functions.headwise_supported.argtypes, functions.headwise_supported.restype = (), c_int
         if not functions.headwise_supported():
             raise OSError("this CPU lacks AVX-512 VNNI")
+        _check_structs(functions)
         self._functions = {}
         for name, arguments in _SIGNATURES.items():
             function = getattr(functions, f"headwise_{name}")
@@ -394,8 +409,8 @@ class NativeBeamSearch:
         call("beam_sizes", self._handle, address(counts, np.int64), ctypes.byref(total))
         found = int(counts.sum())
         lengths, finished, scores = np.empty(found, np.int64), np.empty(found, np.int64), np.empty(found, np.float64)
-        sums, tokens, values = np.empty(found, np.float32), np.empty(total.value, np.int64), np.empty(total.value, "f4")
-        where = [each.ctypes.data for each in (lengths, finished, sums, scores, tokens, values)]
+        sums, tokens = np.empty(found, np.float32), np.empty(total.value, np.int64)
+        where = [each.ctypes.data for each in (lengths, finished, sums, scores, tokens)]
         call("beam_results", self._handle, *where)
         ends = np.cumsum(lengths)
         hypotheses = iter(
@@ -403,7 +418,6 @@ class NativeBeamSearch:
                 tokens=tokens[end - length : end - over].tolist(),
                 score=score,
                 log_probability=log_probability,
-                token_log_probabilities=values[end - length : end].tolist(),
                 finished=bool(over),
             )
             for end, length, over, score, log_probability in zip(

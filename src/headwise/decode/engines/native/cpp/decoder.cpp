@@ -52,6 +52,13 @@ Side& side_of(Engine& engine, int is_target) {
 #pragma GCC visibility push(default)
 extern "C" {
 
+// The sizes of the structs that Python declares too (library.py), which compares them when it loads the library.
+void headwise_struct_sizes(int* sizes) {
+  sizes[0] = sizeof(SublayerDescription);
+  sizes[1] = sizeof(SideDescription);
+  sizes[2] = sizeof(SearchSettings);
+}
+
 int headwise_engine_new(int threads, EngineHandle** engine) {
   return guarded([&] {
     *engine = new EngineHandle(std::make_shared<Engine>(threads));
@@ -261,7 +268,7 @@ int headwise_beam_sizes(const BeamSearch* beam, int64_t* counts, int64_t* tokens
 
 // All results, sentence by sentence and best first: a number for each, and their tokens one after the other.
 int headwise_beam_results(const BeamSearch* beam, int64_t* lengths, int64_t* finished, float* log_probabilities,
-                          double* scores, int64_t* tokens, float* token_log_probabilities) {
+                          double* scores, int64_t* tokens) {
   return guarded([&] {
     for (int sentence = 0; sentence < beam->sentences(); sentence++) {
       for (const Ended& one : beam->best(sentence)) {
@@ -269,9 +276,8 @@ int headwise_beam_results(const BeamSearch* beam, int64_t* lengths, int64_t* fin
         *finished++ = one.finished;
         *log_probabilities++ = one.log_probability;
         *scores++ = one.score;
-        beam->say(one, tokens, token_log_probabilities);
+        beam->write_tokens(one, tokens);
         tokens += one.length;
-        token_log_probabilities += one.length;
       }
     }
     return kNone;

@@ -85,12 +85,11 @@ class BeamSearch {
     return {found.begin(), found.begin() + std::min(found.size(), size_t(settings_.nbest))};
   }
 
-  // The tokens of a result and their log-probabilities, [length].
-  void say(const Ended& ended, int64_t* tokens, float* log_probabilities) const {
+  // Writes the tokens of a result, [length].
+  void write_tokens(const Ended& ended, int64_t* tokens) const {
     int32_t node = ended.node;
     for (int place = ended.length - 1; place >= 0; place--) {
       tokens[place] = nodes_[node].token;
-      log_probabilities[place] = nodes_[node].log_probability;
       node = nodes_[node].parent;
     }
   }
@@ -102,7 +101,6 @@ class BeamSearch {
   struct Node {
     int32_t parent;
     int32_t token;
-    float log_probability;
   };
 
   // A living hypothesis; those of a sentence stand together, likeliest first.
@@ -120,7 +118,6 @@ class BeamSearch {
   struct Continuation {
     int row;
     int32_t token;
-    float log_probability;
     float total;
   };
 
@@ -136,7 +133,7 @@ class BeamSearch {
   }
 
   int32_t add_node(const Continuation& made) {
-    nodes_.push_back({rows_[made.row].node, made.token, made.log_probability});
+    nodes_.push_back({rows_[made.row].node, made.token});
     return int32_t(nodes_.size()) - 1;
   }
 
@@ -184,7 +181,7 @@ class BeamSearch {
         throw NoWayOn();
       }
       Target& target = targets_[rows_[row].sentence];
-      const Continuation made{row, int32_t(found_[row]), value, rows_[row].total + value};
+      const Continuation made{row, int32_t(found_[row]), rows_[row].total + value};
       if (ends(made.token) || length_ == target.limit) {
         target.best.push_back(ended(made));
       } else {
@@ -225,7 +222,7 @@ class BeamSearch {
         const size_t at = size_t(row) * count_ + i;
         const float total = rows_[row].total + values_[at];
         if (total > -kInfinity) {
-          ranked_.push_back({row, int32_t(found_[at]), values_[at], total});
+          ranked_.push_back({row, int32_t(found_[at]), total});
         }
       }
     }
