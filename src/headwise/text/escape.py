@@ -1,7 +1,7 @@
-"""Keeps a literal ▁ apart from the spaces that SentencePiece writes as ▁.
+"""Escaping of a literal ▁, which SentencePiece would decode as a space.
 
-SentencePiece has no way to say "this ▁ is one": it would come back as a space. So the control character DLE,
-"data link escape", which no text contains, marks it: ▁ becomes DLE _ and DLE itself DLE DLE.
+The control character DLE ("data link escape"), which no text contains, marks it: ▁ becomes DLE _, and DLE itself
+becomes DLE DLE.
 """
 
 import re
@@ -13,14 +13,14 @@ _MEANING = {"_": SPACE, _DLE: _DLE}
 
 
 def escape(text: str) -> str:
-    """Text without ▁."""
+    """The text with each ▁ and each DLE escaped."""
     if SPACE in text or _DLE in text:
         return text.replace(_DLE, _DLE + _DLE).replace(SPACE, _DLE + "_")
     return text
 
 
 def unescape(text: str) -> str:
-    """What was escaped; a DLE that marks nothing, which only a model writes, stays."""
+    """The text that was escaped. A DLE that escapes nothing, which only a model generates, stays."""
     if _DLE in text:
         return _ESCAPED.sub(lambda match: _MEANING[match[1]], text)
     return text

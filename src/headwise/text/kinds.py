@@ -1,4 +1,4 @@
-"""The table of tokenizers, and the two ways to get one: train it on a corpus, load it from a folder."""
+"""The table of tokenizer kinds, training one on a corpus, and loading one from a folder."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -26,26 +26,27 @@ TOKENIZERS: dict[str, type[Tokenizer]] = {
     "characters": Characters,
     "bytes": Bytes,
 }
-"""The kinds that are trained here."""
+"""The kinds that Headwise trains."""
 
 LOADED: dict[str, type[Tokenizer]] = {**TOKENIZERS, "library": Library, "mapped": Mapped}
-"""The kinds that a folder may hold: those, and the two that published tokenizers become."""
+"""The kinds that a folder may hold: trained ones, and the two that published tokenizers become."""
 
 LOSSLESS = ("characters", "bytes", "byte_bpe")
+"""The kinds that can keep line ends and runs of spaces."""
 
 
 def train_tokenizer(
     config: TextConfig, sentences: Iterable[str], languages: Sequence[str], mask: bool = False
 ) -> Tokenizer:
-    """Train on `config.sample` of the sentences: those of both sides, in any order, the whole corpus at best.
+    """Train a tokenizer on a sample of `config.sample` sentences, taken from both sides of the corpus.
 
-    The sentences are gone through once and need not fit in memory. The same sentences in the same order give
-    the same tokenizer. `mask` asks for an id that masks others, for masked language models.
+    The sentences are read once and need not fit in memory. The same sentences in the same order give the same
+    tokenizer. `mask` adds a mask token, for masked language models.
     """
     if config.kind not in TOKENIZERS:
         raise ConfigError(f"no tokenizer {config.kind!r}; text.kind is one of: {', '.join(TOKENIZERS)}")
     if config.vocabulary < 0:
-        raise ConfigError(f"text.vocabulary = {config.vocabulary}: it is 0, for automatic, or more")
+        raise ConfigError(f"text.vocabulary = {config.vocabulary}: it must be positive, or 0 for automatic")
     if config.lossless and config.kind not in LOSSLESS:
         raise ConfigError(
             f"text.lossless: a {config.kind} tokenizer cannot keep spaces; these can: {', '.join(LOSSLESS)}"
@@ -58,13 +59,13 @@ def train_tokenizer(
     lossless = config.lossless or kind.keeps_text
     prepared = [text for text in (map(well_formed, sample) if lossless else normalise_all(sample)) if text]
     if not prepared:
-        raise DataError("a tokenizer cannot be trained without text: the corpus has no sentence")
+        raise DataError("a tokenizer cannot be trained: the corpus has no sentence")
     size = config.vocabulary or kind.default_vocabulary(total)
     return kind.train(prepared, size, known, mask=mask, lossless=lossless)
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """What `Tokenizer.save` wrote; a CheckpointError says what is wrong with the files otherwise."""
+    """The tokenizer that `Tokenizer.save` wrote; a CheckpointError names a file that is missing or damaged."""
     kind, parts = read_parts(folder)
     if kind not in LOADED:
         raise CheckpointError(f"{folder}: no tokenizer {kind!r}; this Headwise has: {', '.join(LOADED)}")

@@ -1,8 +1,8 @@
-"""The one form that text has everywhere: before cleaning, tokenizing and comparing.
+"""Text normalisation: the form that text has before it is cleaned, tokenized or compared.
 
-Two spellings of the same sentence must give the same tokens, so text is brought to Unicode NFC and its
-spaces to single plain ones. Nothing else is touched: joiners shape letters and emoji, direction marks order
-them, and case and width carry meaning, so all of these stay.
+Two encodings of the same sentence must give the same tokens, so text is brought to Unicode NFC, and each run of
+white space to one space. Nothing else changes: joiners shape letters and emoji, direction marks order them, and
+case and width carry meaning.
 """
 
 import unicodedata
@@ -14,19 +14,18 @@ from numpy.typing import NDArray
 
 _ORDINARY, _GAP, _ODD = range(3)
 _TOGETHER = 4096
-"""Texts that are looked through at once: about what a processor's cache holds."""
+"""Texts that are scanned at once: about as many as the processor's cache holds."""
 _KNOWN = 0x3400
-"""Characters below are looked up one by one; above, some large blocks are known to be ordinary and the rest is not."""
+"""Below this code point each character is classified by itself; above it, only `_BLOCKS` are ordinary."""
 _BLOCKS = ((0x3400, 0xA000), (0xAC00, 0xD7A4), (0xFF01, 0xFFBF))
-"""Chinese characters, Korean syllables, and what has their width."""
+"""Chinese characters, Korean syllables, and full-width forms."""
 
 
 def normalise(text: str) -> str:
-    """NFC, with every run of white space as one space and none at the ends.
+    """The text in NFC, with one space for each run of white space and none at the ends.
 
-    White space is what Python's `str.split` says it is: tabs, line ends, no-break, thin, ideographic and
-    the other Unicode spaces. Zero-width characters are no spaces and stay. The result can always be
-    written as UTF-8.
+    White space is as in Python's `str.split`: tabs, line ends, no-break, thin, ideographic and other Unicode spaces.
+    Zero-width characters are not spaces and stay. The result can always be encoded as UTF-8.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFC", well_formed(text))  # quick where the text is NFC already
@@ -34,7 +33,7 @@ def normalise(text: str) -> str:
 
 
 def well_formed(text: str) -> str:
-    """Text that UTF-8 can hold: half of a surrogate pair, which a JSON escape can smuggle in, becomes U+FFFD."""
+    """The text with lone surrogates, which JSON escapes can contain and UTF-8 cannot, replaced by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -43,16 +42,16 @@ def well_formed(text: str) -> str:
 
 
 def normalise_all(texts: Sequence[str]) -> list[str]:
-    """`normalise` of each text."""
+    """Normalise each text."""
     parts = (tidied(texts[start : start + _TOGETHER])[0] for start in range(0, len(texts), _TOGETHER))
     return [text for part in parts for text in part]
 
 
 def tidied(texts: Sequence[str]) -> tuple[list[str], NDArray[np.bool_]]:
-    """`normalise` of each text, and whether it is plain: of ordinary characters and single spaces from the first.
+    """Normalise each text; also tell which were plain already, with ordinary characters and single spaces only.
 
-    Nearly all texts of a corpus are. They are looked through together, in a fraction of the time that each would
-    take; the others go the slow way.
+    Nearly all texts of a corpus are plain. They are scanned together, in a fraction of the time that `normalise`
+    takes for each; only the others are normalised one by one.
     """
     normalised = list(texts)
     plain = np.ones(len(normalised), np.bool_)
@@ -79,10 +78,10 @@ def tidied(texts: Sequence[str]) -> tuple[list[str], NDArray[np.bool_]]:
 
 @cache
 def _kinds() -> NDArray[np.uint8]:
-    """Of each unit of UTF-16, whether it is ordinary, odd, or a gap: a space, or the line end between two texts.
+    """The class of each UTF-16 code unit: ordinary, odd, or a gap (a space, or the line end between two texts).
 
-    Ordinary is what no step of `normalise` can change, whatever stands beside it: no white space, no control
-    character, no surrogate, nothing that NFC spells otherwise, and nothing that combines with what is before it.
+    An ordinary character stays as it is in `normalise`, whatever its neighbours are: it is no white space, control
+    character or surrogate, NFC does not change it, and it does not combine with the character before it.
     """
     kinds = np.full(0x10000, _ODD, np.uint8)
     for first, last in _BLOCKS:

@@ -1,4 +1,4 @@
-"""The ids that stand for no text, and where they go: around one text, around a pair, around a translation."""
+"""Special tokens, and how they frame a text, a pair of texts, or a translation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,30 +9,30 @@ SPECIALS = ("<pad>", "<sos>", "<eos>", "<unk>")
 MASK = "<mask>"
 
 Item = int | Literal["source", "target"]
-"""An id, or the tag of the source or of the target language."""
+"""An id, or a placeholder for the tag of the source or target language."""
 
 
 @dataclass(frozen=True)
 class Framing:
-    """Which specials a model expects around its texts."""
+    """The special tokens that a model expects around its texts."""
 
     single: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     """Before and after one text."""
     pair: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] = ((), (), ())
     """Before, between and after two texts."""
     segments: tuple[int, int, int] = (0, 0, 0)
-    """Of what stands between them, of the second text, and of what follows it; all before that is 0."""
+    """Segment numbers of the ids between the texts, of the second text, and of the ids after it; the first has 0."""
     source: tuple[tuple[Item, ...], tuple[Item, ...]] = ((), ())
-    """Before and after a text that is to be translated."""
+    """Before and after a source text."""
     start: tuple[Item, ...] = ()
-    """What a translation begins with, after the first id."""
+    """The ids that a translation begins with, after the decoder's first input."""
     first: Literal["sos", "target"] = "sos"
-    """What the decoder is given first: the same id always, or the target language's tag (mBART)."""
+    """The decoder's first input: always the same id, or the tag of the target language (mBART)."""
 
 
 @dataclass(frozen=True)
 class Specials:
-    """The special ids of one tokenizer."""
+    """The special ids of a tokenizer."""
 
     pad: int
     sos: int
@@ -40,14 +40,14 @@ class Specials:
     unk: int
     mask: int | None
     names: Mapping[int, str]
-    """Each id that stands for no text, and how it is shown."""
+    """The name of each special id."""
     forbidden: tuple[int, ...]
-    """Ids that a search leaves out."""
+    """Ids that a search never generates."""
     tags: Mapping[str, int] = field(default_factory=dict)
     framing: Framing = field(default_factory=Framing)
 
     def to_table(self) -> dict[str, Any]:
-        """What JSON can hold and `from_table` reads."""
+        """The special ids as a JSON table, which `from_table` reads."""
         framing = self.framing
         return {
             "ids": {"pad": self.pad, "sos": self.sos, "eos": self.eos, "unk": self.unk, "mask": self.mask},
@@ -85,14 +85,14 @@ class Specials:
 
 
 def special_names(languages: Sequence[str], mask: bool = False) -> tuple[str, ...]:
-    """The pieces of the first ids of our own kinds: four specials, the language tags, and the mask if there is one."""
+    """The first pieces of a trained tokenizer: four specials, the language tags, and the mask if there is one."""
     return (*SPECIALS, *(f"<2{language}>" for language in languages), *([MASK] if mask else []))
 
 
 def own_specials(languages: Sequence[str], mask: bool = False, names: Mapping[str, str] | None = None) -> Specials:
-    """Of the kinds that are trained here: `<sos> a <eos> b <eos>`, and a source that may begin with its target's tag.
+    """The specials of a trained tokenizer: `<sos> a <eos> b <eos>`, and sources that may begin with the target's tag.
 
-    `names` gives some of them other names, such as [CLS] for `<sos>`.
+    `names` renames some of them, such as `<sos>` to [CLS].
     """
     shown = [(names or {}).get(name, name) for name in special_names(languages, mask)]
     tags = {language: len(SPECIALS) + i for i, language in enumerate(languages)}

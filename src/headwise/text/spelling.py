@@ -1,4 +1,4 @@
-"""Pieces as the bytes that they spell: how to show them, and which word each belongs to."""
+"""The bytes that pieces spell: how they are shown, and which word each piece belongs to."""
 
 import re
 from collections.abc import Sequence
@@ -7,8 +7,10 @@ from headwise.text.escape import SPACE
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """GPT-2's way to write each byte as a printable character: Latin-1's printable ones stand for themselves,
-    the others, in order, for the characters from U+0100 on."""
+    """GPT-2's alphabet: a printable character for each byte.
+
+    The printable bytes of Latin-1 are written as themselves, the others, in order, as characters from U+0100 on.
+    """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     alphabet = {chr(byte): byte for byte in printable}
@@ -22,18 +24,18 @@ _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 def from_letters(piece: str) -> bytes:
-    """The bytes of a byte-level piece; characters that stand for no byte are their UTF-8."""
+    """The bytes of a byte-level piece; a character outside the alphabet is encoded as UTF-8."""
     return b"".join(bytes([BYTES[c]]) if c in BYTES else c.encode() for c in piece)
 
 
 def from_sentencepiece(piece: str) -> bytes:
-    """The bytes of a piece that writes a space as ▁, and that may be a single byte."""
+    """The bytes of a SentencePiece piece, which writes a space as ▁ and may be a single byte."""
     match = _BYTE_PIECE.fullmatch(piece)
     return bytes([int(match[1], 16)]) if match else piece.replace(SPACE, " ").encode()
 
 
 def show(spelt: bytes) -> str:
-    """Readable, and different for different bytes: spaces as ▁, what is no text as hexadecimal bytes."""
+    """Bytes as readable text, different for different bytes: spaces as ▁, invalid UTF-8 as hexadecimal bytes."""
     shown: list[str] = []
     for character in spelt.decode(errors="surrogateescape"):
         if character == " ":
@@ -50,9 +52,9 @@ def show(spelt: bytes) -> str:
 
 
 def words_of(spelt: Sequence[bytes | None]) -> list[int]:
-    """For each piece the index of the word that its first character which is no space belongs to.
+    """The index of the word of each piece: that of its first character that is no space; -1 for none.
 
-    None is a special, which belongs to none. A piece of spaces belongs to the word after it, or to none.
+    None stands for a special, which belongs to no word. A piece of spaces belongs to the word after it, if any.
     """
     owners: list[int | None] = []  # of each byte: its word, or None for a space
     word, inside = -1, False

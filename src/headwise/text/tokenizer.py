@@ -1,10 +1,9 @@
-"""What every tokenizer can do, whatever its kind.
+"""The interface of all tokenizers.
 
-In the kinds that are trained here the first ids are the same everywhere: four specials, then one tag a
-language; in them a special is never found in text: someone who types `<2de>` or `<eos>` gets ordinary pieces
-that spell it. A published tokenizer has its specials where its model expects them, and finds them in text if
-the original does. `encode` adds no specials; where a sentence starts and ends, and which tag leads it, is the
-affair of the data pipeline, which asks `frame`, `source_frame` and `target_start` for them.
+Tokenizers that Headwise trains begin with the same ids: four specials, then one tag per language. In them text
+never becomes a special: `<2de>` or `<eos>` in a text is spelt with ordinary pieces. A published tokenizer has its
+specials where its model expects them, and finds them in text if the original does. `encode` adds no specials:
+`frame`, `source_frame` and `target_start` give those that go around a text.
 """
 
 import re
@@ -28,24 +27,26 @@ Keys = NDArray[np.uint64]
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 WORD_START = "▁"
-"""Begins each piece that begins a word, as SentencePiece writes it."""
+"""The mark of a piece that begins a word, as in SentencePiece."""
 
 
 def check_languages(languages: Sequence[str]) -> tuple[str, ...]:
-    """Each language once, in order; a ConfigError for what cannot be in a tag."""
+    """The languages without duplicates, in order; a ConfigError for a code that cannot be in a tag."""
     for language in languages:
         if not re.fullmatch(r"[A-Za-z0-9]+([_-][A-Za-z0-9]+)*", language):
-            raise ConfigError(f"{language!r} is no language code: letters, digits, - and _ only, as in de or pt-BR")
+            raise ConfigError(
+                f"{language!r} is not a language code: those have letters, digits, - and _ only, as in de or pt-BR"
+            )
     return tuple(dict.fromkeys(languages))
 
 
 class Tokenizer(ABC):
-    """Text to ids and back. Immutable, hence safe to share between threads; picklable by its parts."""
+    """A tokenizer turns text into ids and back. It is immutable, so threads may share it, and can be pickled."""
 
     kind: ClassVar[str]
-    """Its row in the table of kinds."""
+    """The name in the table of kinds."""
     keeps_text: bool = False
-    """Whether text is taken and given as it is, spaces and line ends included, instead of normalised."""
+    """Whether text keeps its spaces and line ends instead of being normalised."""
 
     def __init__(self, parts: Parts, specials: Specials | None = None) -> None:
         self.parts = parts
@@ -56,17 +57,17 @@ class Tokenizer(ABC):
         own = specials or own_specials(parts.languages, parts.settings.get("mask", False))
         self.pad: int = own.pad
         self.sos: int = own.sos
-        """Begins a text; [CLS] in BERT. What a decoder is given first."""
+        """The token that begins a text ([CLS] in BERT), the decoder's first input."""
         self.eos: int = own.eos
-        """Ends a text; [SEP] in BERT."""
+        """The token that ends a text ([SEP] in BERT)."""
         self.unk: int = own.unk
         self.mask: int | None = own.mask
-        """Stands for a token that is to be predicted, if there is such an id."""
+        """The mask token, in place of a token that is to be predicted; None if there is none."""
         self._names = own.names
         self._tags = own.tags
         self._framing = own.framing
         self.specials: tuple[int, ...] = own.forbidden
-        """Ids that a translation never contains, for a search to exclude; eos is not one, it ends it."""
+        """Ids that a search never generates; eos, which ends a translation, is not among them."""
 
     @classmethod
     def train(
@@ -80,18 +81,18 @@ class Tokenizer(ABC):
     ) -> Self:
         """Learn at most `vocabulary` entries, specials included, from non-empty sentences.
 
-        They are normalised unless it is `lossless`. `mask` asks for an id that masks others. A kind that is only
-        published refuses.
+        The sentences are normalised unless the tokenizer is `lossless`. `mask` adds a mask token. Kinds that are
+        only read from published files refuse.
         """
-        raise ConfigError(f"a {cls.kind} tokenizer is loaded, not trained")
+        raise ConfigError(f"a {cls.kind} tokenizer is read from published files, it cannot be trained")
 
     @classmethod
     def default_vocabulary(cls, sentences: int) -> int:
-        """The size for a corpus of so many sentences, both sides counted.
+        """The vocabulary size for a corpus of this many sentences, both sides counted.
 
         More data can train more embeddings; with little data, short pieces that are seen often translate
         better than long rare ones. 4,000 below 30,000 pairs, 8,000 below 200,000, 16,000 below a million,
-        32,000 above. It is an upper limit: a corpus that cannot fill it gets fewer.
+        32,000 above. It is an upper limit, which a small corpus may not reach.
         """
         pairs = sentences / 2
         for limit, size in ((30_000, 4_000), (200_000, 8_000), (1_000_000, 16_000)):
@@ -102,54 +103,54 @@ class Tokenizer(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many ids there are, specials included."""
+        """The number of ids, specials included."""
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, which is normalised first unless this tokenizer keeps text."""
+        """Encode a text, which is normalised first unless this tokenizer keeps text, to ids without specials."""
         return self._encode(self._prepared(text))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode` for each text, as fast as this kind can."""
+        """Encode each text; faster than one by one in some kinds."""
         return [self.encode(text) for text in texts]
 
     def encode_target(self, text: str) -> list[int]:
-        """The ids of a text as the target side has it; another than `encode` only where the two sides differ."""
+        """Encode a text of the target side, which differs from `encode` in Marian's tokenizers only."""
         return self.encode(text)
 
     def encode_target_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode_target` for each text."""
+        """Encode each text of the target side."""
         if type(self).encode_target is Tokenizer.encode_target:
             return self.encode_batch(texts)
         return [self.encode_target(text) for text in texts]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text, specials skipped. Normalised, hence one line, unless this tokenizer keeps text."""
+        """Decode ids to text without specials; it is normalised, hence one line, unless this tokenizer keeps text."""
         text = self._decode([i for i in map(int, ids) if i not in self._names])
         return text if self.keeps_text else normalise(text)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """What each id stands for, to look at; a piece that begins a word begins with ▁."""
+        """The piece of each id, as readable text; a piece that begins a word begins with ▁."""
         shown = self._shown
         return [shown[i] if i in shown else self._show(i) for i in map(int, ids)]
 
     @cached_property
     def _shown(self) -> dict[int, str]:
-        """The pieces that were asked for: every translation is made of a few thousand, again and again."""
+        """A cache of pieces: translations consist of the same few thousand, again and again."""
         return {}
 
     def _show(self, i: int) -> str:
         return self._shown.setdefault(i, self._names.get(i) or self._piece(i))
 
     def alone(self, i: int) -> str:
-        """What an id adds to a text, without spaces around it; a special, or half a character, as `pieces` has it."""
+        """The text of a single id, without spaces around it; for a special or part of a character, its piece."""
         text = self._alone(i)
         return text if text and "\ufffd" not in text else self.pieces([i])[0]
 
     def piece_ids(self, pieces: Sequence[str]) -> list[int]:
-        """The ids of what `pieces` gave."""
+        """The ids of pieces that `pieces` gave."""
         for piece in pieces:
             if piece not in self._by_piece:
-                raise DataError(f"{piece!r} is no piece of this tokenizer")
+                raise DataError(f"{piece!r} is not a piece of this tokenizer")
         return [self._by_piece[piece] for piece in pieces]
 
     @cached_property
@@ -175,10 +176,10 @@ class Tokenizer(ABC):
         return self._prepared(text)
 
     def word_ids(self, ids: Sequence[int]) -> list[int]:
-        """For each id the index of its word among the space-separated words of the text; -1 for specials.
+        """The index of each id's word among the space-separated words of the text; -1 for specials.
 
         An unknown word or character is part of the text and counts. A space belongs to the word after it;
-        spaces that end the text, which only a model writes, belong to none.
+        spaces that end the text, which only a model generates, belong to no word.
         """
         words: list[int] = []
         word, begun = 0, False
@@ -194,13 +195,13 @@ class Tokenizer(ABC):
         return words if begun else [-1 if w == word else w for w in words]
 
     def is_special(self, i: int) -> bool:
-        """Whether the id stands for no text; `<unk>` stands for some, though nobody knows which."""
+        """Whether the id stands for no text. `<unk>` is no special: it stands for some text, though an unknown one."""
         return i in self._names and (i != self.unk or i in (self.sos, self.eos))
 
     def sample(self, ids: Sequence[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
-        """Another segmentation of the same text, drawn with `rng` alone; the ids as they are if alpha is 0.
+        """Draw another segmentation of the same text with `rng`; alpha 0 returns the ids as they are.
 
-        Specials may stand before and after the text and stay. Kinds with one segmentation return the ids.
+        Specials before and after the text stay. Kinds with a single segmentation return the ids.
         """
         start, end = 0, len(ids)
         while start < end and ids[start] in self._names:
@@ -215,12 +216,15 @@ class Tokenizer(ABC):
         return [*ids[:start], *drawn.tolist(), *ids[end:]]
 
     def sample_batch(self, ids: Ids, lengths: Ids, alpha: float, candidates: int, keys: Keys) -> tuple[Ids, Ids]:
-        """The same for many texts as `encode` gives them, end to end, at least one id each: other segmentations and
-        their lengths. `keys`, a random number for each text, decide alone what is drawn for it; alpha is above 0."""
+        """Draw other segmentations of many texts, concatenated, with at least one id each; alpha is above 0.
+
+        Returns the ids and the length of each text. What is drawn for a text depends on its random number in `keys`
+        alone.
+        """
         return ids, lengths
 
     def tag(self, language: str) -> int:
-        """The id of the tag that asks for `language`."""
+        """The id of the tag of a language."""
         try:
             return self._tags[language]
         except KeyError:
@@ -228,8 +232,7 @@ class Tokenizer(ABC):
             raise ConfigError(f"no language {language!r} in this model; there are: {known}") from None
 
     def frame(self, first: Sequence[int], second: Sequence[int] | None = None) -> tuple[list[int], list[int]]:
-        """The ids of one text, or of a pair, with the specials that models of this tokenizer expect, and the
-        segment of each."""
+        """The ids of one text or of a pair, framed with the specials that the model expects, and their segments."""
         framing = self._framing
         if second is None:
             ids = [*framing.single[0], *first, *framing.single[1]]
@@ -240,24 +243,24 @@ class Tokenizer(ABC):
         return [*before, *first, *between, *second, *after], segments + [end] * len(after)
 
     def source_frame(self, source: str, target: str) -> tuple[list[int], list[int]]:
-        """The ids before and after a text in the language `source` that is to be translated to `target`.
+        """The ids before and after a text in the language `source` that is translated to `target`.
 
-        With an empty target, no tag is among them.
+        An empty language adds no tag.
         """
         before, after = self._framing.source
         return self._items(before, source, target), self._items(after, source, target)
 
     @property
     def is_told_source(self) -> bool:
-        """Whether the code of the source language is part of what an encoder is given."""
+        """Whether the tag of the source language is part of the encoder's input."""
         return bool(self._tags) and any("source" in items for items in self._framing.source)
 
     def decoder_start(self, target: str) -> int:
-        """The id that the decoder is given first."""
+        """The decoder's first input for translations to `target`."""
         return self.tag(target) if self._framing.first == "target" and target else self.sos
 
     def target_start(self, target: str) -> list[int]:
-        """The ids that a translation to `target` has to begin with, after `decoder_start`."""
+        """The ids that a translation to `target` begins with, after `decoder_start`."""
         return self._items(self._framing.start, "", target)
 
     def _items(self, items: Sequence[Item], source: str, target: str) -> list[int]:
@@ -275,13 +278,11 @@ class Tokenizer(ABC):
         write_parts(folder, self.kind, self.parts)
 
     def save_published(self, folder: Path, framed: bool = True) -> None:
-        """Write the files that other libraries read, where there is a form for this kind that keeps all ids.
+        """Write the files of transformers, if there is a published form of this kind with the same ids.
 
-        Without `framed` they put no specials around a text: a language model trained here knows none there.
+        Without `framed` no specials are put around texts, as language models trained with Headwise have none.
         """
-        raise ConfigError(
-            f"a {self.kind} tokenizer has no published form here; byte_bpe and wordpiece have (text.kind)"
-        )
+        raise ConfigError(f"a {self.kind} tokenizer has no published form; byte_bpe and wordpiece have one (text.kind)")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tokenizer) and self.fingerprint == other.fingerprint
@@ -303,15 +304,15 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def _encode(self, text: str) -> list[int]:
-        """Of prepared text."""
+        """Encode prepared text."""
 
     @abstractmethod
     def _decode(self, ids: list[int]) -> str:
-        """Of ids without specials."""
+        """Decode ids without specials."""
 
     def _alone(self, i: int) -> str:
         return self.decode([i]).strip()
 
     @abstractmethod
     def _piece(self, i: int) -> str:
-        """Of an id that is no special."""
+        """The piece of an id that is no special."""

@@ -175,7 +175,7 @@ def test_without_a_class_the_model_type_must_be_known(folders: dict[str, Path], 
 def test_a_sentencepiece_file_of_another_family_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(folders["xlm_roberta"], tmp_path, dirs_exist_ok=True)
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "PegasusTokenizer"}')
-    with pytest.raises(ConfigError, match="not laid out as a PegasusTokenizer"):
+    with pytest.raises(ConfigError, match="not laid out like that of a PegasusTokenizer"):
         load(tmp_path)
 
 

@@ -166,7 +166,7 @@ def test_an_unknown_kind_is_a_config_error() -> None:
 
 @pytest.mark.parametrize("language", ["", "d e", "de,en", "<de>", "de\n"])
 def test_what_cannot_be_a_tag_is_a_config_error(language: str) -> None:
-    with pytest.raises(ConfigError, match="no language code"):
+    with pytest.raises(ConfigError, match="not a language code"):
         train_tokenizer(TextConfig(kind="bytes"), CORPUS, [language])
 
 

@@ -1,1 +1,1 @@
-"""Tokenizers of published models, read from the files their authors wrote."""
+"""Tokenizers of published models."""

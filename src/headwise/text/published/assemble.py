@@ -1,4 +1,4 @@
-"""From the library's object and what the files say to a `Library` tokenizer."""
+"""Assembles a published tokenizer: the library's object, with the special tokens that the files name."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ _PROBES = ("a", "1", "。", "C")
 
 
 def assemble(library: tokenizers.Tokenizer, facts: Facts, defaults: Mapping[str, str]) -> Library:
-    """Add the special tokens that the files name, and put down what each is for.
+    """Add the special tokens that the files name, and determine their roles.
 
-    `defaults` are the names of roles that the files leave out.
+    `defaults` names the tokens of roles that the files leave out.
     """
     names = facts.names(dict(defaults))
     _check_ids(library, facts)
@@ -52,7 +52,7 @@ def _check_ids(library: tokenizers.Tokenizer, facts: Facts) -> None:
 
 
 def add_specials(library: tokenizers.Tokenizer, names: Sequence[str]) -> None:
-    """Make these tokens special, as they may be already; a new one gets the next id."""
+    """Make these tokens special; one that is new to the vocabulary gets the next id."""
     known = {token.content for token in library.get_added_tokens_decoder().values() if token.special}
     new = [name for name in dict.fromkeys(names) if name not in known]
     library.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in new])
@@ -69,7 +69,7 @@ def _add_listed(library: tokenizers.Tokenizer, facts: Facts) -> None:
 def with_roles(
     ids: Mapping[str, int], added: Mapping[int, str], facts: Facts, framing: Framing, tags: Mapping[str, int]
 ) -> Specials:
-    """Which id is what. A decoder that reads another sequence starts from an id that the model's config names."""
+    """The special ids by their roles. The decoder of a translator starts from an id that config.json names."""
     config = facts.config
     eos = ids.get("eos", _known(config, "eos_token_id"))
     if facts.is_encoder_decoder:
@@ -81,7 +81,7 @@ def with_roles(
     eos = sos if eos is None else eos
     sos = eos if sos is None else sos
     if sos is None or eos is None:
-        raise CheckpointError(f"{facts.folder}: nothing says which token begins or ends a text")
+        raise CheckpointError(f"{facts.folder}: no file names a token that begins or ends a text")
     pad = ids.get("pad", _known(config, "pad_token_id"))
     pad = eos if pad is None else pad
     unk = ids.get("unk", eos)
@@ -91,7 +91,7 @@ def with_roles(
 
 
 def translation_framing(framing: Framing, facts: Facts, eos: int, tags: Mapping[str, int]) -> Framing:
-    """Where language codes go: before the source, or, in mBART's first model and old NLLB files, after it."""
+    """The framing with language codes: before the source, or after it in mBART's first model and old NLLB files."""
     if not tags:
         forced = _known(facts.config, "forced_bos_token_id")
         return replace(framing, source=framing.single, start=() if forced is None else (forced,))
@@ -116,7 +116,7 @@ def language_tags(names: Mapping[int, str]) -> dict[str, int]:
 
 
 def probe(library: tokenizers.Tokenizer) -> Framing:
-    """What the library puts around one text and around two, seen by letting it do so."""
+    """The special tokens that the library puts around one text and around two, found by encoding some."""
     for text in _PROBES:
         single, pair = library.encode(text), library.encode(text, text)
         if 0 in single.sequence_ids and {0, 1} <= set(pair.sequence_ids):
@@ -142,7 +142,7 @@ def _around(encoding: tokenizers.Encoding, sequence: int, after: bool = False) -
 
 
 def _add_bos_eos(library: tokenizers.Tokenizer, facts: Facts, names: Mapping[str, str]) -> None:
-    """tokenizer_config.json may say outright whether texts begin and end with a special."""
+    """Frame texts with bos and eos as tokenizer_config.json says, if it does."""
     if "add_bos_token" not in facts.settings and "add_eos_token" not in facts.settings:
         return
     roles = [role if facts.settings.get(f"add_{role}_token") and role in names else "" for role in ("bos", "eos")]
@@ -150,7 +150,7 @@ def _add_bos_eos(library: tokenizers.Tokenizer, facts: Facts, names: Mapping[str
 
 
 def template(library: tokenizers.Tokenizer, first: str, last: str) -> None:
-    """Each text begins with the token `first` and ends with `last`, if they are given."""
+    """Frame each text with the token `first` before it and `last` after it, if they are given."""
     used = [(name, library.token_to_id(name)) for name in dict.fromkeys((first, last)) if name]
     single = [*([first] if first else []), "$A", *([last] if last else [])]
     pair = [*single, *(f"{item.replace('$A', '$B')}:1" for item in single)]
@@ -158,7 +158,7 @@ def template(library: tokenizers.Tokenizer, first: str, last: str) -> None:
 
 
 def _prefixes(config: Mapping[str, Any]) -> dict[str, str]:
-    """T5 is told what to do in words: for each pair of languages, those that its config has for it."""
+    """The prompts of T5, such as "translate English to German: ", for each pair of languages in its config."""
     prefixes: dict[str, str] = {}
     for task, parameters in (config.get("task_specific_params") or {}).items():
         match = re.fullmatch(r"translation_(\w+?)_to_(\w+)", task)

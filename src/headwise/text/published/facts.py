@@ -1,4 +1,4 @@
-"""What the JSON files beside a published tokenizer say about its special tokens, brought together."""
+"""The settings of a published tokenizer, gathered from the JSON files of its folder."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
@@ -16,13 +16,13 @@ ROLES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
 
 @dataclass(frozen=True)
 class Facts:
-    """The folder, the model's config and the tokenizer's own."""
+    """The folder of a published model, its config and the settings of its tokenizer."""
 
     folder: Path
     config: dict[str, Any] = field(default_factory=dict)
-    """The model's, with what generation_config.json says in its place."""
+    """config.json, overridden by generation_config.json."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """tokenizer_config.json, with what special_tokens_map.json adds."""
+    """special_tokens_map.json, overridden by tokenizer_config.json."""
 
     def has(self, *names: str) -> bool:
         return all((self.folder / name).is_file() for name in names)
@@ -37,7 +37,7 @@ class Facts:
         return read_json(self.folder / name)
 
     def names(self, defaults: dict[str, str]) -> dict[str, str]:
-        """The name of each role's token; roles without one are left out."""
+        """The token of each role; roles without one are left out."""
         names = dict(defaults)
         for role in ROLES:
             if f"{role}_token" in self.settings:
@@ -49,7 +49,7 @@ class Facts:
 
     @property
     def extra(self) -> list[str]:
-        """Further special tokens."""
+        """Special tokens without a role."""
         listed = self.settings.get("additional_special_tokens") or []
         extra = self.settings.get("extra_special_tokens") or []
         extra = list(extra.values()) if isinstance(extra, dict) else extra
@@ -57,13 +57,13 @@ class Facts:
 
     @property
     def added(self) -> list[dict[str, Any]]:
-        """Tokens that were added to the vocabulary, with how they are found in text, in the order of their ids."""
+        """Tokens that were added to the vocabulary, and how they match text, in the order of their ids."""
         rows = self.settings.get("added_tokens_decoder") or {}
         return [rows[i] for i in sorted(rows, key=int) if isinstance(rows[i], dict) and content(rows[i])]
 
     @property
     def class_name(self) -> str:
-        """Of the tokenizer in the library that published it, without the ending that says which version of it."""
+        """The tokenizer's class in transformers, without the ending Fast; empty if no file names it."""
         name = self.settings.get("tokenizer_class") or self.config.get("tokenizer_class") or ""
         return str(name).removesuffix("Fast")
 
@@ -73,7 +73,7 @@ class Facts:
 
     @property
     def forbidden(self) -> list[int]:
-        """Ids that generation never gives."""
+        """Ids that are never generated."""
         words = self.config.get("bad_words_ids") or []
         return [word[0] for word in words if isinstance(word, list) and len(word) == 1]
 
@@ -99,6 +99,7 @@ def known_class(
 
 
 def gather(folder: Path, config: dict[str, Any]) -> Facts:
+    """Read the JSON files of a folder whose config.json is `config`."""
     generation = _optional(folder / "generation_config.json")
     known = {key: value for key, value in generation.items() if value is not None}
     special = _optional(folder / "special_tokens_map.json")
@@ -107,7 +108,7 @@ def gather(folder: Path, config: dict[str, Any]) -> Facts:
 
 
 def content(token: object) -> str:
-    """A token's text: it is written as text, or as a table that holds it."""
+    """The text of a token, which is given as a string or as a table."""
     if isinstance(token, dict):
         token = token.get("content")
     return token if isinstance(token, str) else ""
@@ -116,5 +117,5 @@ def content(token: object) -> str:
 def _optional(path: Path) -> dict[str, Any]:
     table = read_json(path) if path.is_file() else {}
     if not isinstance(table, dict):
-        raise CheckpointError(f"{path} is damaged: it holds no table")
+        raise CheckpointError(f"{path} is damaged: it is not a table")
     return table

@@ -1,8 +1,7 @@
-"""Tokenizers that the `tokenizers` library runs: published ones, and the two kinds of ours that are made of its parts.
+"""Tokenizers that run in Hugging Face's tokenizers library: published ones, and two kinds that Headwise trains.
 
-A published tokenizer is whatever its `tokenizer.json` says; nothing of its text is normalised here, so that it
-gives the ids that its model has been trained on. What Headwise has to know besides, the special ids and where
-they go, is read from the files once (see `published.py`) and saved with it.
+Headwise does not normalise the text of a published tokenizer, so that it gives the ids that its model was trained
+on. Its special ids and framing are read from the folder once (see `tokenizer_folder`) and saved with it.
 """
 
 import json
@@ -24,9 +23,9 @@ from headwise.text.stored import Parts
 from headwise.text.tokenizer import WORD_START, Tokenizer
 
 DESCRIPTION = "library.json"
-"""The part that holds the library's own description of the tokenizer."""
+"""The part that holds the tokenizer.json of the library."""
 TOGETHER = 4096
-"""Texts that are encoded at once: what the library returns is many times as large as the ids."""
+"""Texts that are encoded at once: the library's results are many times as large as the ids."""
 
 
 MOST_GROWTH = 64
@@ -82,7 +81,7 @@ def _growth(part: object) -> float:
 
 
 class Library(Tokenizer):
-    """A published tokenizer. In text, the names of its specials are found as the original finds them."""
+    """A published tokenizer. Names of specials in a text become specials if they do in the original."""
 
     kind = "library"
     keeps_text = True
@@ -90,12 +89,12 @@ class Library(Tokenizer):
 
     def __init__(self, parts: Parts) -> None:
         if DESCRIPTION not in parts.files:
-            raise CheckpointError("the library's part of this tokenizer is missing")
+            raise CheckpointError("tokenizer.part.library.json is missing")
         description = parts.files[DESCRIPTION]
         try:
             table = json.loads(description)
         except (ValueError, RecursionError) as error:
-            raise CheckpointError(f"the library's part of this tokenizer is damaged: {error}") from None
+            raise CheckpointError(f"tokenizer.part.library.json is damaged: {error}") from None
         check_growth(table)
         self._library = parse(description)
         super().__init__(parts, self._read_specials(parts))
@@ -131,7 +130,7 @@ class Library(Tokenizer):
         if not self._ending:
             return super().pieces(ids)
         shown: list[str] = []
-        begins = True  # where the end of a word is marked, the next piece begins one
+        begins = True  # pieces mark the end of a word: the next piece begins one
         for i in map(int, ids):
             piece = self._raw(i)
             ended = piece.endswith(self._ending)
@@ -165,7 +164,7 @@ class Library(Tokenizer):
         write_json(folder / "tokenizer_config.json", self._published_config())
 
     def _published_config(self) -> dict[str, Any]:
-        """For the generic class that takes `tokenizer.json` as it is."""
+        """Settings for the generic class of transformers, which uses tokenizer.json as it is."""
         names = {"pad": self.pad, "unk": self.unk, "mask": self.mask, "eos": self.eos, "bos": self.sos}
         if any(self._framing.single):
             names |= {"cls": self.sos, "sep": self.eos}
@@ -188,7 +187,7 @@ class Library(Tokenizer):
         return clean_up(text) if self._clean_up else text
 
     def _alone(self, i: int) -> str:
-        text = super()._alone(i)  # where a piece stands first, the decoder leaves the mark that it goes on with a word
+        text = super()._alone(i)  # at the beginning of a text the decoder leaves the mark of a continuing piece
         return text.removeprefix(self._continuing) if text != self._continuing else text
 
     def _raw(self, i: int) -> str:
@@ -207,7 +206,7 @@ class Library(Tokenizer):
 
     def _spelt(self, i: int) -> bytes:
         piece = self._raw(i)
-        if i in self._added:  # <unk> too: it stands for something, a whole word where pieces go on with ##
+        if i in self._added:  # also <unk>, which stands for a whole word in WordPiece
             return (" " if self._continuing and i == self.unk else "").encode() + piece.replace(" ", "_").encode()
         if self._byte_level:
             return from_letters(piece)
@@ -220,24 +219,24 @@ class Library(Tokenizer):
 
 
 class OwnLibrary(Library):
-    """A kind that is trained here: our specials come first, and text never becomes one."""
+    """A tokenizer of the library that Headwise trains: text never becomes a special."""
 
     finds_specials = False
 
     def _published_config(self) -> dict[str, Any]:
-        # Without this, a text that contains the name of a special would be read as that special.
+        # Otherwise the name of a special in a text would become that special.
         return super()._published_config() | {"split_special_tokens": True}
 
 
 def clean_up(text: str) -> str:
-    """Take out the spaces that a word-piece decoder leaves before English punctuation, as published ones do."""
+    """Remove the spaces before English punctuation that a WordPiece decoder leaves, as transformers does."""
     for spaced in (" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're"):
         text = text.replace(spaced, spaced.strip())
     return text
 
 
 def _mentions(part: object, kind: str) -> bool:
-    """Whether a component of the description is of this type, or has one within."""
+    """Whether a component of tokenizer.json has this type or contains one that has."""
     if isinstance(part, dict):
         return part.get("type") == kind or any(_mentions(each, kind) for each in part.values())
     return isinstance(part, list) and any(_mentions(each, kind) for each in part)

@@ -35,8 +35,8 @@ SPLITS: dict[str, str | None] = {
     "qwen2": _QWEN2,
     "deepseek-r1-qwen": _QWEN2,
 }
-"""How text is split before byte-level merges, by GGUF's name for it: None as GPT-2 does, "digits" the same with
-each digit alone, else by an expression."""
+"""How text is split before byte-level merges, by GGUF's name: None as in GPT-2, "digits" as in GPT-2 with each digit
+alone, else by a regular expression."""
 
 
 def from_llama2c(content: bytes) -> Library:
@@ -80,7 +80,7 @@ def _from_gguf(metadata: Mapping[str, Any]) -> Library:
     kind = metadata.get("tokenizer.ggml.model")
     tokens: list[str] = list(metadata.get("tokenizer.ggml.tokens") or [])
     if kind not in ("gpt2", "llama") or not tokens:
-        raise ConfigError(f"no tokenizer of the kind {kind!r} can be read from a GGUF file; gpt2 and llama can")
+        raise ConfigError(f"a tokenizer of the kind {kind!r} cannot be read from a GGUF file; gpt2 and llama can")
     types = list(metadata.get("tokenizer.ggml.token_type") or [1] * len(tokens))
     kept = [i for i, each in enumerate(types) if each in (CONTROL, USER_DEFINED)]
     if kind == "gpt2":
@@ -108,7 +108,7 @@ def _from_gguf(metadata: Mapping[str, Any]) -> Library:
 def scored_bpe(
     pieces: Sequence[str], scores: Sequence[float], skip: Sequence[int], prefix: bool = True
 ) -> tokenizers.Tokenizer:
-    """SentencePiece's BPE: the best score is merged first; what is no piece is spelt in bytes."""
+    """SentencePiece's BPE: the merge with the best score comes first; other characters are encoded as bytes."""
     ids = {piece: i for i, piece in enumerate(pieces)}
     library = tokenizers.Tokenizer(
         models.BPE(
@@ -127,7 +127,7 @@ def scored_bpe(
 
 
 def merges_of(ids: Mapping[str, int], scores: Sequence[float], skip: set[str]) -> list[tuple[str, str]]:
-    """Each pair of pieces that makes a piece, in the order in which SentencePiece prefers what they make."""
+    """The merges of a SentencePiece BPE model: pairs of pieces that make a piece, the best score first."""
     merges: list[tuple[float, int, int, str, str]] = []
     for piece, i in ids.items():
         if piece in skip:

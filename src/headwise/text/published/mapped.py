@@ -1,8 +1,8 @@
-"""SentencePiece pieces whose ids come from a table of their own, as in Marian (OPUS-MT) and M2M100.
+"""SentencePiece tokenizers whose ids come from a separate table: Marian (OPUS-MT) and M2M100.
 
-Marian cuts a source text with one model and a target text with another, and looks both up in one table. The
-reference normalises punctuation first if another package, sacremoses, is installed, and does nothing where it
-is not; here it is never done: the models were trained on text as it is.
+Marian segments source texts with one model and target texts with another, and looks both up in one table.
+transformers normalises punctuation first if the package sacremoses is installed; Headwise never does, because the
+models were trained on text as it is.
 """
 
 import json
@@ -27,7 +27,7 @@ PUBLISHED_NAMES = ("source.spm", "target.spm", "vocab.json", "target_vocab.json"
 
 
 class Mapped(Tokenizer):
-    """What is not in the table is `<unk>`. The names of specials are found in text, as the original finds them."""
+    """A tokenizer of SentencePiece models and a table of ids. Names of specials in a text become specials."""
 
     kind = "mapped"
     keeps_text = True
@@ -65,8 +65,8 @@ class Mapped(Tokenizer):
         folder.mkdir(parents=True, exist_ok=True)
         published: dict[str, str] = self.parts.settings["published"]
         for part, name in published.items():
-            if name not in PUBLISHED_NAMES:  # a folder's own word: it must not lead anywhere else
-                raise CheckpointError(f"this tokenizer asks to be written as {name!r}, which is no file of one")
+            if name not in PUBLISHED_NAMES:  # the name comes from a file: it must not lead out of the folder
+                raise CheckpointError(f"this tokenizer names {name!r} as one of its files, which it cannot be")
             write_bytes(folder / name, self.parts.files[part])
         config: dict[str, Any] = self.parts.settings["config"]
         write_json(folder / "tokenizer_config.json", config)

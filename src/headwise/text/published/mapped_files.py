@@ -1,4 +1,4 @@
-"""Marian's and M2M100's files: SentencePiece models, and a table of the ids of their pieces."""
+"""Reads the tokenizer files of Marian and M2M100: SentencePiece models, and a table of the ids of their pieces."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _CODE = r">>.*?<<"
 
 
 def marian(facts: Facts) -> Mapped:
-    """Texts end with `</s>`; a model of several target languages is told which one by a code such as >>fra<<."""
+    """Marian's tokenizer: texts end with `</s>`, and begin with a code such as >>fra<< if there are several targets."""
     known_class(
         facts, "source.spm and target.spm", ("MarianTokenizer",), {"marian": "MarianTokenizer"}, "MarianTokenizer"
     )
@@ -36,7 +36,7 @@ def marian(facts: Facts) -> Mapped:
 
 
 def m2m100(facts: Facts) -> Mapped:
-    """The codes of the languages follow the table; the source begins with its own, the target with its own."""
+    """M2M100's tokenizer: language codes follow the table; source and target begin with the code of their language."""
     files_read = "vocab.json and sentencepiece.bpe.model"
     known_class(facts, files_read, ("M2M100Tokenizer",), {"m2m_100": "M2M100Tokenizer"}, "M2M100Tokenizer")
     ids = _table(facts, "vocab.json")
@@ -64,11 +64,11 @@ def _specials(
 ) -> Specials:
     roles = {role: ids[name] for role, name in names.items() if name in ids}
     if "unk" not in roles or "eos" not in roles:
-        raise CheckpointError(f"{facts.folder}: the vocabulary lacks its unknown or its end token")
+        raise CheckpointError(f"{facts.folder}: the vocabulary lacks the unknown or the end token")
     roles.pop("sep", None)
     eos = roles["eos"]
     framing = Framing(single=((), (eos,)), pair=((), (), (eos,)))
-    if start:  # the reference frames every text as a source, in English where nothing is said
+    if start:  # transformers frames every text as a source, by default in English
         language = tags[str(facts.settings.get("src_lang") or "en")]
         framing = Framing(single=((language,), (eos,)), pair=((language,), (), (eos,)))
     own = with_roles(roles, special, facts, framing, {})
@@ -100,5 +100,5 @@ def _mapped(
 def _table(facts: Facts, name: str) -> dict[str, int]:
     table = facts.read_json(name)
     if not isinstance(table, dict) or not all(isinstance(i, int) for i in table.values()):
-        raise CheckpointError(f"{facts.folder / name} is damaged: it is no table of ids")
+        raise CheckpointError(f"{facts.folder / name} is damaged: it is not a table of ids")
     return table

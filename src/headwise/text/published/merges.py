@@ -1,4 +1,4 @@
-"""Published vocabularies as plain lists: WordPiece's vocab.txt, and the pair of vocabulary and merges of GPT."""
+"""Reads plain vocabularies: vocab.txt of WordPiece (BERT), and vocab.json with merges.txt of BPE (GPT, RoBERTa)."""
 
 from collections.abc import Callable
 
@@ -30,11 +30,11 @@ WORDPIECE = frozenset(
     f"{name}Tokenizer"
     for name in ("Bert", "DistilBert", "Electra", "MobileBert", "ConvBert", "SqueezeBert", "LayoutLM", "Lxmert")
 )
-"""Classes of the library that cut text as BERT's does. Others share the file's name, and cut another way."""
+"""Tokenizer classes of transformers that split text as BERT's does. Others have a vocab.txt of another kind."""
 
 
 def is_wordpiece(facts: Facts) -> bool:
-    """Whether vocab.txt is BERT's: by the class that is named, or else by pieces that go on with a word."""
+    """Whether vocab.txt is a WordPiece vocabulary: by the class that is named, or else by pieces with ##."""
     if not facts.has("vocab.txt"):
         return False
     if facts.class_name:
@@ -43,17 +43,17 @@ def is_wordpiece(facts: Facts) -> bool:
 
 
 def vocabulary_lines(facts: Facts) -> Library:
-    """WordPiece: one piece a line, its id the number of the line."""
+    """BERT's tokenizer from vocab.txt, which has one piece per line; its id is the line number."""
     try:
         lines = facts.read("vocab.txt").decode().split("\n")
     except UnicodeDecodeError:
-        raise CheckpointError(f"{facts.folder / 'vocab.txt'} is damaged: it is no UTF-8 text") from None
+        raise CheckpointError(f"{facts.folder / 'vocab.txt'} is damaged: it is not UTF-8") from None
     lines = lines[:-1] if not lines[-1] else lines
     return wordpiece(facts, {line.rstrip("\r"): i for i, line in enumerate(lines)})
 
 
 def wordpiece(facts: Facts, ids: dict[str, int]) -> Library:
-    """BERT's tokenizer of a vocabulary, set up as tokenizer_config.json says."""
+    """BERT's tokenizer with this vocabulary and the settings of tokenizer_config.json."""
     names, settings = facts.names(_BERT), facts.settings
     if names["unk"] not in ids:
         raise ConfigError(f"{facts.folder}: the unknown token {names['unk']} is not in the vocabulary")
@@ -76,10 +76,10 @@ def wordpiece(facts: Facts, ids: dict[str, int]) -> Library:
 
 
 def merges_and_vocabulary(facts: Facts, vocabulary: str, merges: str) -> Library:
-    """A BPE tokenizer from its vocabulary and its merges, as the class that the folder names cuts text."""
+    """A BPE tokenizer from its vocabulary and its merges; the tokenizer class decides how text is split."""
     ids = facts.read_json(vocabulary)
     if not isinstance(ids, dict):
-        raise CheckpointError(f"{facts.folder / vocabulary} is damaged: it holds no table")
+        raise CheckpointError(f"{facts.folder / vocabulary} is damaged: it is not a table")
     lines = facts.read(merges).decode().split("\n")
     pairs = [(left, right) for left, space, right in (line.partition(" ") for line in lines[_header(lines) :]) if space]
     default = "RobertaTokenizer" if {"<s>", "</s>"} <= ids.keys() else "GPT2Tokenizer"
@@ -101,14 +101,14 @@ def _gpt2(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Li
 
 
 def _gpt_neox(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
-    """GPT-2's, after Unicode NFC."""
+    """GPT-NeoX's tokenizer: GPT-2's, after Unicode NFC."""
     library = _byte_level(facts, ids, pairs)
     library.normalizer = normalizers.NFC()
     return assemble(library, facts, {**_GPT2, "pad": "<|padding|>"})
 
 
 def _roberta(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
-    """GPT-2's, with BERT's frame around each text; BART's is the same."""
+    """RoBERTa's and BART's tokenizer: GPT-2's, with special tokens around each text."""
     library = _byte_level(facts, ids, pairs)
     set_roberta_frame(library, facts)
     return assemble(library, facts, _ROBERTA)
@@ -126,10 +126,10 @@ def set_roberta_frame(library: tokenizers.Tokenizer, facts: Facts) -> None:
 
 
 def _first_gpt(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
-    """GPT (2018): lower case, words as BERT finds them, BPE with an end mark.
+    """The tokenizer of the first GPT (2018): lower case, BERT's words, BPE with a mark at the end of a word.
 
-    This is what the reference library does. OpenAI's own code found words with spaCy and mended text with ftfy,
-    so it cuts some words otherwise ("don't" as do + n't).
+    It is as in transformers. OpenAI's own code split words with spaCy and repaired text with ftfy, so it splits
+    some words differently ("don't" as do + n't).
     """
     unk = facts.names({"unk": "<unk>"})["unk"]
     library = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=pairs, end_of_word_suffix=_END, unk_token=unk))
@@ -151,4 +151,4 @@ MERGES: dict[str, Callable[[Facts, dict[str, int], list[tuple[str, str]]], Libra
     "OpenAIGPTTokenizer": _first_gpt,
     "RobertaTokenizer": _roberta,
 }
-"""How each tokenizer class reads its vocabulary and merges. Others share the files' names, and cut another way."""
+"""How each tokenizer class uses its vocabulary and merges. Other classes have files of the same names."""

@@ -1,7 +1,6 @@
-"""Reads what a SentencePiece model file holds, without the library that wrote it.
+"""Reads SentencePiece model files without the SentencePiece library.
 
-The file is a protocol buffer: a run of fields, each a number with a wire type, then a value. Only what a
-tokenizer is rebuilt from is kept.
+A model file is a protocol buffer: a sequence of fields, each a number with a wire type, then a value.
 """
 
 import struct
@@ -11,25 +10,29 @@ from dataclasses import dataclass
 from headwise.errors import CheckpointError
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-"""Types of a piece."""
+"""The types of pieces."""
 UNIGRAM, BPE = 1, 2
-"""Types of a model."""
+"""The types of models."""
 SEEDS_SETTING = 54
-"""The trainer's setting of a file of pieces to start from."""
+"""The field of the trainer's settings that names a file of seed pieces."""
 
 
 @dataclass(frozen=True)
 class SentencePieceFile:
+    """The content of a model file that a tokenizer is rebuilt from."""
+
     pieces: tuple[tuple[str, float, int], ...]
     """Piece, score and type, by id."""
     model_type: int
     byte_fallback: bool
     characters: bytes
-    """The compiled table of the normaliser; empty: none."""
+    """The compiled character map of the normaliser; empty if there is none."""
     dummy_prefix: bool
+    """Whether a space is put before each text."""
 
 
 def read_sentencepiece(content: bytes) -> SentencePieceFile:
+    """Parse the content of a model file."""
     try:
         return _read(content)
     except (IndexError, ValueError, struct.error):
@@ -63,7 +66,7 @@ def _read(content: bytes) -> SentencePieceFile:
 
 
 def without_setting(content: bytes, setting: int) -> bytes:
-    """The same model without a word on one of the trainer's settings."""
+    """The content of a model file without one field of the trainer's settings."""
     kept: list[bytes] = []
     for number, whole, value in _spans(content):
         if number == 2:
@@ -87,7 +90,7 @@ def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _spans(content: bytes) -> Iterator[tuple[int, bytes, int | bytes]]:
-    """The number of each field, all its bytes, and its value."""
+    """The number, the bytes and the value of each field."""
     place = 0
     while place < len(content):
         start = place

@@ -46,17 +46,18 @@ MODEL_TYPES = {
 
 
 def sentencepiece_model(facts: Facts) -> Library:
+    """The tokenizer of a folder with a SentencePiece model; a ConfigError if its class is not known."""
     name = next(name for name in MODEL_NAMES if facts.has(name))
     file = read_sentencepiece(facts.read(name))
     kind = known_class(facts, name, CLASSES, MODEL_TYPES)
     model_type, first, build = CLASSES[kind]
     if file.model_type != model_type or tuple(piece for piece, _, _ in file.pieces[: len(first)]) != first:
-        raise ConfigError(f"{facts.folder / name}: the model is not laid out as a {kind} has it")
+        raise ConfigError(f"{facts.folder / name}: the model file is not laid out like that of a {kind}")
     return build(facts, file)
 
 
 def _t5(facts: Facts, file: SentencePieceFile) -> Library:
-    """The vocabulary, then 100 sentinels, the last one first; a text ends with `</s>`."""
+    """T5's tokenizer: the pieces, then 100 sentinels in descending order; a text ends with `</s>`."""
     count = int(facts.settings.get("extra_ids", 100))
     extra = [f"<extra_id_{i}>" for i in range(count - 1, -1, -1)]
     library = _unigram(file, [*_scored(file), *((name, 0.0) for name in extra)], unk=2)
@@ -72,7 +73,7 @@ def _t5(facts: Facts, file: SentencePieceFile) -> Library:
 
 
 def _pegasus(facts: Facts, file: SentencePieceFile) -> Library:
-    """103 tokens that only pre-training uses stand between `</s>` and the other pieces of the file."""
+    """Pegasus' tokenizer: 103 tokens for pre-training stand between `</s>` and the other pieces of the file."""
     if facts.settings.get("offset", 103) != 103:
         raise ConfigError(f"{facts.folder}: a PegasusTokenizer with an offset other than 103 cannot be read")
     names = {"pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask_2>"}
@@ -92,7 +93,7 @@ def _pegasus(facts: Facts, file: SentencePieceFile) -> Library:
 
 
 def _camembert(facts: Facts, file: SentencePieceFile) -> Library:
-    """Five tokens of fairseq's dictionary come first, so that each id is four higher than in the file."""
+    """CamemBERT's tokenizer: five tokens come first, so that each id is four higher than in the file."""
     names = facts.names(_FAIRSEQ)
     first = [
         ("<s>NOTUSED", 0.0),
@@ -116,7 +117,7 @@ def _camembert(facts: Facts, file: SentencePieceFile) -> Library:
 
 
 def _albert(facts: Facts, file: SentencePieceFile) -> Library:
-    """Quotation marks made alike, accents and case left out unless the config keeps them."""
+    """ALBERT's tokenizer: quotation marks are unified; accents and case are dropped unless the settings keep them."""
     library = _unigram(file, _scored(file), unk=1)
     steps: list[normalizers.Normalizer] = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
     if not facts.settings.get("keep_accents", False):
@@ -139,7 +140,7 @@ def _albert(facts: Facts, file: SentencePieceFile) -> Library:
 
 
 def _llama(facts: Facts, file: SentencePieceFile) -> Library:
-    """As SentencePiece does it: a space is put before every text, one that begins with a space too."""
+    """Llama's tokenizer: as in SentencePiece, a space is put before every text, even if it begins with one."""
     pieces, scores = [piece for piece, _, _ in file.pieces], [score for _, score, _ in file.pieces]
     marked = [i for i, (_, _, kind) in enumerate(file.pieces) if kind in (CONTROL, USER_DEFINED)]
     library = scored_bpe(pieces, scores, skip=marked, prefix=file.dummy_prefix)
@@ -152,7 +153,7 @@ def _llama(facts: Facts, file: SentencePieceFile) -> Library:
 
 
 def _fairseq(facts: Facts, file: SentencePieceFile) -> Library:
-    """mBART and XLM-RoBERTa: four specials in another order, so that each id is one higher than in the file."""
+    """The tokenizer of mBART and XLM-RoBERTa: four specials come first, so that ids are one higher than in the file."""
     codes = _codes(facts, file)
     names = facts.names(_FAIRSEQ)
     order = [(names[role], 0.0) for role in ("bos", "pad", "eos", "unk")]
@@ -192,6 +193,7 @@ def _frame(facts: Facts, codes: Sequence[str], names: dict[str, str]) -> tuple[l
 
 
 def _nllb(facts: Facts, file: SentencePieceFile) -> Library:
+    """NLLB's tokenizer: four specials, BPE pieces, then the language codes."""
     names = facts.names(_FAIRSEQ)
     pieces = [names[role] for role in ("bos", "pad", "eos", "unk")] + [piece for piece, _, _ in file.pieces[3:]]
     scores = [0.0] * 4 + [score for _, score, _ in file.pieces[3:]]
@@ -237,7 +239,7 @@ def _words(scheme: str) -> pre_tokenizers.PreTokenizer:
 
 
 def _add_marked(library: tokenizers.Tokenizer, file: SentencePieceFile) -> None:
-    """The pieces that the file keeps whole in text: control symbols are special, user-defined ones are not."""
+    """Add the pieces that are never split: control symbols, which are special, and user-defined ones, which are not."""
     for piece, _, kind in file.pieces:
         if kind in (CONTROL, USER_DEFINED):
             library.add_tokens([AddedToken(piece, special=kind == CONTROL, normalized=False)])

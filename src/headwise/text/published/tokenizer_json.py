@@ -24,7 +24,7 @@ _CLASSES = (
 """The tokenizer class of a model type, for folders that name none."""
 
 _PREFIXED = ("AlbertTokenizer", "CamembertTokenizer", "LlamaTokenizer", "XLMRobertaTokenizer")
-"""Classes that put a space before a text unless they are told not to."""
+"""Classes that put a space before a text unless add_prefix_space is false."""
 
 
 def has_tokenizer_json(facts: Facts) -> bool:

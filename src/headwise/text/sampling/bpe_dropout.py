@@ -1,7 +1,7 @@
-"""BPE with dropout (Provilkov et al., 2020): the merges of a BPE model, some of them left out at random.
+"""BPE dropout (Provilkov et al., 2020): BPE segmentation in which random merges are skipped.
 
-SentencePiece has this too, but draws from a generator of its own that cannot be seeded a second time, so a
-run could not be resumed exactly. With no dropout this gives SentencePiece's own segmentation.
+SentencePiece has it too, but its generator can be seeded only once, so a run could not be resumed exactly. Without
+dropout the segmentation is SentencePiece's own.
 """
 
 import heapq
@@ -17,20 +17,23 @@ from headwise.text.sampling.words import ids_in, words_in
 from headwise.text.tokenizer import Ids, Keys
 
 WORDS = 2**17
-"""Words that are kept; when there are more, all are forgotten."""
+"""The size of the cache of words, which is cleared when it is full."""
 
 
 class _Word(NamedTuple):
     text: str
     merges: int
-    """That make its pieces when none is left out."""
+    """The number of merges without dropout."""
     ids: list[int]
-    """Of these pieces."""
+    """The ids without dropout."""
 
 
 class BpeDropout:
-    """Many texts at once. No merge goes beyond a word, and most words keep all of theirs: only those of which one is
-    left out are merged anew."""
+    """BPE dropout for many texts at once.
+
+    No merge crosses a word boundary, and most words keep all of their merges: only words in which a merge is
+    skipped are segmented again.
+    """
 
     def __init__(
         self,
@@ -39,7 +42,8 @@ class BpeDropout:
         scores: Mapping[str, float],
         ids_of: Callable[[str], list[int]],
     ) -> None:
-        """`begins_word`: of each id. `text_of`: the text of a word, as ids, with ▁ before it. `ids_of`: of a piece."""
+        """`begins_word`: whether each id begins a word; `text_of`: the text of a word's ids, with ▁ before it;
+        `scores`: the score of each piece that merges make; `ids_of`: the ids of a piece."""
         self._begins_word = begins_word
         self._text_of = text_of
         self._scores = scores
@@ -47,25 +51,27 @@ class BpeDropout:
         self._words: dict[bytes, _Word] = {}
 
     def __call__(self, ids: Ids, lengths: Ids, dropout: float, keys: Keys) -> tuple[Ids, Ids]:
-        """Texts end to end, at least one id each, and the length of each; `keys`, a random number for each, decide
-        alone. Returns the same of what was drawn."""
+        """Segment texts, concatenated, with at least one id each; returns the new ids and the length of each text.
+
+        What is drawn for a text depends on its random number in `keys` alone.
+        """
         content, counts = words_in(ids, lengths, self._begins_word)
         if len(self._words) > WORDS:
             self._words = {}
-        known = self._words  # this very table: another thread may put an empty one in its place
+        known = self._words  # another thread may replace the cache by an empty one
         for new in {word for word in content if word not in known}:
             known[new] = self._word(ids_in(new))
         words = [known[word] for word in content]
 
-        # Each word has a draw for every merge that may come up: the first ones are of those that make its pieces.
+        # Each word has a draw for every merge that may come up, first for the merges without dropout.
         needed = np.array([max(1, 3 * len(word.text)) for word in words])
         starts = np.cumsum(needed) - needed
         texts = np.repeat(np.arange(len(keys)), counts)
-        first = starts[np.cumsum(counts) - counts]  # of each text
+        first = starts[np.cumsum(counts) - counts]  # the first draw of each text
         numbers = np.arange(needed.sum()) - np.repeat(first[texts], needed)
         draws = uniform(mixed(np.repeat(keys[texts], needed) + numbers.astype(np.uint64) * GOLDEN))
-        asked = np.arange(needed.sum()) - np.repeat(starts, needed) < np.repeat([word.merges for word in words], needed)
-        changed = np.logical_or.reduceat((draws < dropout) & asked, starts)
+        used = np.arange(needed.sum()) - np.repeat(starts, needed) < np.repeat([word.merges for word in words], needed)
+        changed = np.logical_or.reduceat((draws < dropout) & used, starts)
 
         drawn = [word.ids for word in words]
         for number in np.flatnonzero(changed).tolist():
@@ -83,11 +89,11 @@ class BpeDropout:
 
 
 def segment(text: str, scores: Mapping[str, float], dropout: float, draws: Sequence[float]) -> list[str]:
-    """Pieces of `text`, from single characters by merging neighbours, the best score first, then leftmost.
+    """Segment `text` by merging neighbours, starting from characters: the best score first, then the leftmost.
 
-    Each merge that comes up is left out if the next draw, uniform in [0, 1), is below `dropout`; the pair can
-    come up again once a neighbour has grown. At most `3 * len(text)` draws are used. A heap keeps the time
-    at n log n, so that a long sentence without spaces costs no more than one with them.
+    A merge is skipped if the next draw, uniform in [0, 1), is below `dropout`; the pair can come up again once a
+    neighbour has grown. At most `3 * len(text)` draws are used. A heap keeps the time at n log n, so that a long
+    sentence without spaces costs no more than one with them.
     """
     pieces = list(text)
     end = len(pieces)

@@ -1,9 +1,9 @@
-"""Subword regularisation (Kudo, 2018): one of the likeliest segmentations of a sentence, for many sentences at once.
+"""Subword regularisation (Kudo, 2018): draws one of the likeliest segmentations of each sentence of a batch.
 
-A piece never goes beyond a word, so the segmentations of a sentence are those of its words in all combinations. The
-best n of each word are listed when it is first seen, and kept. The best n of a sentence are put together from them,
+A piece never crosses a word boundary, so the segmentations of a sentence are those of its words in all combinations.
+The best n of each word are listed when it is first seen, and cached. The best n of a sentence are combined from them,
 neighbour by neighbour: of two lists, best first, the combination of ranks i and j has (i + 1) (j + 1) - 1 others that
-are at least as good, so that few need to be looked at.
+are at least as good, so that few combinations need to be compared.
 """
 
 import itertools
@@ -20,18 +20,18 @@ from headwise.text.tokenizer import Ids, Keys
 Segmentations = list[tuple[list[int], float]]
 
 CELLS = 2**21
-"""Segmentations that are kept of all words together; when there are more, all are forgotten."""
+"""The size of the cache of segmentations of words, which is cleared when it is full."""
 AT_ONCE = 2**16
-"""Combinations that are compared at a time: what stays in a processor's cache."""
+"""Combinations that are compared at once: as many as the processor's cache holds."""
 
 _UNIT = 2.0**-24
-"""Losses are whole numbers of so many nats: sums are exact, and the same on every machine."""
+"""Losses are integers in this unit, in nats: sums are exact, and the same on every machine."""
 _NEVER = 2**40
-"""The loss of a segmentation that there is not."""
+"""The loss of a segmentation that does not exist."""
 
 
 class UnigramSampler:
-    """Draws each sentence's segmentation from its best `count`, in proportion to probability to the power of alpha."""
+    """Draws the segmentation of a sentence from its best `count`, by probability to the power of alpha."""
 
     def __init__(
         self,
@@ -39,19 +39,21 @@ class UnigramSampler:
         segmentations: Callable[[Sequence[list[int]]], list[Segmentations]],
         count: int,
     ) -> None:
-        """`begins_word`: of each id. `segmentations`: for words, as ids, the best `count` of each with their log
-        probabilities, best first."""
+        """`begins_word`: whether each id begins a word; `segmentations`: lists the best `count` segmentations of
+        words, given as ids, with their log probabilities, best first."""
         self._begins_word = begins_word
         self._segmentations = segmentations
-        self._words = _Words(count)
+        self._words = _WordCache(count)
         self._lock = threading.Lock()
         ranks = np.arange(count)
         self._first, self._second = np.nonzero((ranks[:, None] + 1) * (ranks + 1) <= count)
         self._bits = len(self._first).bit_length()
 
     def __call__(self, ids: Ids, lengths: Ids, alpha: float, keys: Keys) -> tuple[Ids, Ids]:
-        """Sequences end to end, at least one id each, and the length of each; `keys`, a random number for each, decide
-        alone. Returns the same of what was drawn."""
+        """Segment texts, concatenated, with at least one id each; returns the new ids and the length of each text.
+
+        What is drawn for a text depends on its random number in `keys` alone.
+        """
         content, words = words_in(ids, lengths, self._begins_word)
         with self._lock:
             rows = self._rows(content)
@@ -60,7 +62,7 @@ class UnigramSampler:
         return pieces, np.add.reduceat(counts, np.cumsum(words) - words)
 
     def _rows(self, words: list[bytes]) -> Ids:
-        """Where words are in the table."""
+        """The rows of words in the cache, to which new words are added."""
         known = self._words.numbers
         new = {word for word in words if word not in known}
         if len(known) * self._words.count > CELLS:
@@ -72,10 +74,10 @@ class UnigramSampler:
         return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
 
     def _ranks(self, losses: Ids, words: Ids, alpha: float, draws: NDArray[np.float64]) -> Ids:
-        """Which of its segmentations [N, count] each word gets; `words`: how many each sentence has.
+        """Draw the rank of each word's segmentation from the losses [N, count]; `words`: the words per sentence.
 
-        Two neighbours become one list, until there is one for each sentence; what is drawn of it is what is drawn of
-        the lists that it was made of.
+        The lists of two neighbours are merged until each sentence has one list; a draw from it determines the draws
+        from the lists that it was merged from.
         """
         levels = []
         while words.max() > 1:
@@ -99,7 +101,7 @@ class UnigramSampler:
         return ranks
 
     def _merged(self, losses: Ids, left: Ids) -> tuple[Ids, Ids]:
-        """The best combinations of each list at `left` with the one after it: their losses, and which they are."""
+        """The best combinations of each list at `left` with the list after it: their losses and their indices."""
         count = losses.shape[1]
         merged = np.empty((len(left), count), np.int64)
         chosen = np.empty((len(left), count), np.int64)
@@ -117,19 +119,19 @@ class UnigramSampler:
         return merged, chosen
 
 
-class _Words:
-    """The best segmentations of words, in arrays."""
+class _WordCache:
+    """A cache of the best segmentations of words, in arrays."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self.numbers: dict[bytes, int] = {}
-        """Rows, by the ids of the words."""
+        """The row of each word, which is given by its ids."""
         self.forget()
 
     def forget(self) -> None:
         self.numbers.clear()
         self.losses = np.empty((0, self.count), np.int64)
-        """[words, count]: how much less likely each is than the best."""
+        """[words, count]: the log probability of the best segmentation minus that of each, in units."""
         self._starts = np.empty((0, self.count), np.int64)
         self._lengths = np.empty((0, self.count), np.int64)
         self._ids = np.empty(0, np.int64)
@@ -158,13 +160,13 @@ class _Words:
         self._used = after
 
     def pieces(self, rows: Ids, ranks: Ids) -> tuple[Ids, Ids]:
-        """The ids of these segmentations end to end, and the length of each."""
+        """The ids of these segmentations, concatenated, and the length of each."""
         starts, lengths = self._starts[rows, ranks], self._lengths[rows, ranks]
         places = np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
         return self._ids[places], lengths
 
 
 def _with_room(array: Ids, needed: int) -> Ids:
-    """The array, or one with its content that is at least twice as long."""
+    """The array, grown to at least twice its length if it is too short."""
     more = max(needed, 2 * len(array)) - len(array)
     return array if needed <= len(array) else np.concatenate((array, np.empty((more, *array.shape[1:]), np.int64)))

@@ -1,4 +1,4 @@
-"""Texts as ids, cut into words: what tokenizers that never join two words can look at one by one."""
+"""Splitting encoded texts into words, for tokenizers whose pieces never cross a word boundary."""
 
 import itertools
 
@@ -9,8 +9,10 @@ from headwise.text.tokenizer import Ids
 
 
 def words_in(ids: Ids, lengths: Ids, begins_word: NDArray[np.bool_]) -> tuple[list[bytes], Ids]:
-    """The words of texts, which lie end to end and have at least one id each, as the bytes of their ids: keys for a
-    table. Then how many each text has. `begins_word`: of each id of the tokenizer."""
+    """The words of concatenated texts, as the bytes of their ids (keys of a cache), and the words per text.
+
+    Each text has at least one id. `begins_word` tells whether each id of the tokenizer begins a word.
+    """
     starts = np.cumsum(lengths) - lengths
     begins = begins_word[ids]
     begins[starts] = True
@@ -21,5 +23,6 @@ def words_in(ids: Ids, lengths: Ids, begins_word: NDArray[np.bool_]) -> tuple[li
 
 
 def ids_in(word: bytes) -> list[int]:
+    """The ids of a word that `words_in` gave."""
     ids: list[int] = np.frombuffer(word, np.int64).tolist()
     return ids

@@ -1,1 +1,1 @@
-"""Tokenizers that are trained here, one file per kind."""
+"""Tokenizers that Headwise trains, by kind."""

@@ -1,4 +1,4 @@
-"""Byte-level BPE as in GPT-2: merges of bytes within words, so that any text is spelt, and given back as it was."""
+"""Byte-level BPE as in GPT-2: bytes are merged within words, so that every text can be encoded without loss."""
 
 import json
 import re
@@ -15,11 +15,11 @@ from headwise.text.spelling import LETTERS
 from headwise.text.stored import Parts
 
 LONGEST = 500
-"""Characters; what has no space for longer is trained on in parts: the library's time is quadratic in a word."""
+"""Characters without a space after which a text is split for training, whose time is quadratic in a word."""
 
 
 class ByteBpe(OwnLibrary):
-    """Lossless: spaces and line ends are part of the pieces."""
+    """A byte-level BPE tokenizer. It is lossless: spaces and line ends are part of the pieces."""
 
     kind = "byte_bpe"
 
@@ -57,7 +57,7 @@ class ByteBpe(OwnLibrary):
 
 
 def _parts(sentence: str) -> Iterator[str]:
-    """The sentence, nearly always as it is."""
+    """The sentence, split where it has no space for long."""
     start = 0
     for word in re.finditer(rf"\S{{{LONGEST}}}", sentence):
         yield sentence[start : word.end()]

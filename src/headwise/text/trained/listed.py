@@ -1,7 +1,7 @@
-"""The two kinds whose vocabulary is a plain list: whole words and single characters.
+"""Tokenizers whose vocabulary is a plain list: whole words, or single characters.
 
-Both are easy to read in a picture and need no library. They do not spell what they have not seen: it becomes
-`<unk>` and is lost, so they are for study and for closed sets of words; subwords are for translation.
+Both are easy to read in a picture and need no library. What they have not seen in training becomes `<unk>` and is
+lost, so they are for study and for closed vocabularies; translation uses subwords.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from headwise.text.tokenizer import WORD_START, Tokenizer
 
 
 class _Listed(Tokenizer):
-    """A tokenizer that looks its tokens up in a list; a subclass says what a token is."""
+    """A tokenizer that looks its tokens up in a list; subclasses define what a token is."""
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
@@ -31,7 +31,7 @@ class _Listed(Tokenizer):
     def _list(
         cls, tokens: Iterable[str], vocabulary: int, languages: tuple[str, ...], always: str, settings: dict[str, bool]
     ) -> Self:
-        """Those of `always`, then the most frequent tokens; of equally frequent ones the first by code point."""
+        """Build a tokenizer from the tokens of `always`, then the most frequent ones; ties are in code-point order."""
         room = vocabulary - len(special_names(languages, settings.get("mask", False))) - len(always)
         if room < 1:
             raise ConfigError(f"text.vocabulary = {vocabulary} has room for the special tokens only")
@@ -46,7 +46,7 @@ class _Listed(Tokenizer):
 
 
 class Words(_Listed):
-    """Whatever stands between spaces is a token."""
+    """A word tokenizer: tokens are separated by spaces."""
 
     kind = "words"
     _unknown_is_word = True
@@ -66,7 +66,7 @@ class Words(_Listed):
 
     @classmethod
     def default_vocabulary(cls, sentences: int) -> int:
-        """Words cannot be put together from parts, so there is no reason to have fewer in a small corpus."""
+        """32,000 for every corpus: words are not composed of parts, so a smaller vocabulary would gain nothing."""
         return 32_000
 
     def uncovered(self, text: str) -> list[str]:
@@ -84,7 +84,7 @@ class Words(_Listed):
 
 
 class Characters(_Listed):
-    """Each code point is a token, the space included."""
+    """A character tokenizer: each code point is a token, the space included."""
 
     kind = "characters"
 
@@ -98,7 +98,7 @@ class Characters(_Listed):
         mask: bool = False,
         lossless: bool = False,
     ) -> Self:
-        # A corpus that is read by lines does not show the line ends that a lossless tokenizer is there to keep.
+        # A corpus is read by lines and shows no line ends, which a lossless tokenizer has to keep.
         always = "\n" if lossless else ""
         settings = {"mask": mask, "lossless": lossless}
         return cls._list(chain.from_iterable(sentences), vocabulary, languages, always, settings)

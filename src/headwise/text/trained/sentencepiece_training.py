@@ -1,8 +1,9 @@
-"""Trains a SentencePiece model in memory, reproducibly, on whatever a corpus may contain.
+"""Training of SentencePiece models, in memory and reproducibly, on any corpus.
 
 SentencePiece ends the whole process on some inputs (a word of 65,536 characters), takes time quadratic in
 the length of a repetition on others (one sentence a thousand times, one letter a hundred thousand times), and
-refuses others again (a vocabulary that a small corpus cannot fill). What reaches it from here is neither.
+refuses some (a vocabulary that a small corpus cannot fill). This module prepares the input so that none of this
+happens.
 """
 
 import io
@@ -22,25 +23,25 @@ from headwise.text.specials import EOS, PAD, SOS, SPECIALS, UNK, special_names
 from headwise.text.trained.unigram_seeds import character_counts, seed_pieces
 
 LONGEST = 200
-"""Characters; a longer sentence is trained on in parts. Pieces are far shorter, so nothing is lost."""
+"""Characters beyond which a sentence is split for training. Pieces are far shorter, so nothing is lost."""
 
 RAREST = 1_000_000
-"""A character rarer than one in so many is spelt as bytes: its embedding would hardly be trained."""
+"""A character rarer than one in a million is encoded as bytes: its embedding would hardly be trained."""
 
 THREADS = 8
-"""Fixed, not the machine's, because how the counts are summed up, and so the model, depends on it."""
+"""Number of threads. It is fixed because the order in which counts are summed, and so the model, depends on it."""
 
 _BYTES = 256
 _RESERVED = "▅"
-"""SentencePiece leaves out each sentence that contains this character."""
+"""SentencePiece skips every sentence that contains this character."""
 
 
 def train_model(
     kind: str, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...], mask: bool = False
 ) -> bytes:
-    """The serialised model of kind unigram or bpe, of at most `vocabulary` pieces.
+    """Train a unigram or bpe model with at most `vocabulary` pieces and serialise it.
 
-    A sentence that is there many times counts once: boilerplate should not decide what a piece is.
+    A repeated sentence counts once: boilerplate should not determine the pieces.
     """
     names = special_names(languages, mask)
     room = vocabulary - len(names) - _BYTES
@@ -97,7 +98,7 @@ def _train(
 
 @contextmanager
 def _seeds(kind: str, sentences: Sequence[str], coverage: float) -> Iterator[dict[str, Any]]:
-    """The setting that spares SentencePiece the search for what it starts from; BPE starts from characters."""
+    """The trainer setting that gives a unigram model its seed pieces; BPE starts from characters."""
     if kind != "unigram":
         yield {}
         return
@@ -109,7 +110,7 @@ def _seeds(kind: str, sentences: Sequence[str], coverage: float) -> Iterator[dic
 
 
 def _prepare(sentence: str) -> Iterator[str]:
-    """The sentence as SentencePiece can take it, cut at spaces where it is very long."""
+    """The sentence without characters that SentencePiece cannot take, split at spaces where it is very long."""
     text = escape(sentence.replace(_RESERVED, " ").replace("\0", " "))
     while len(text) > LONGEST:
         cut = text.rfind(" ", 1, LONGEST)
@@ -121,11 +122,11 @@ def _prepare(sentence: str) -> Iterator[str]:
 
 
 def _coverage(sentences: Sequence[str], room: int) -> float:
-    """The share of the text whose characters become pieces, the frequent ones first; bytes spell the rest.
+    """The share of the text whose characters become pieces, most frequent first; the rest is encoded as bytes.
 
-    All characters that are not too rare, if they leave half of the room to longer pieces. So an alphabet is
-    covered completely, a stray emoji in it is not, and a script of thousands of characters is cut where the
-    vocabulary ends. SentencePiece accepts no less than 0.98.
+    All characters that are not too rare become pieces, if they leave half of the room to longer pieces. So an
+    alphabet is covered completely, a stray emoji is not, and a script of thousands of characters is covered as far
+    as the vocabulary allows. SentencePiece accepts no less than 0.98.
     """
     ranked = sorted(character_counts(sentences).values(), reverse=True)
     total = sum(ranked)

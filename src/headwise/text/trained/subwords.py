@@ -1,4 +1,4 @@
-"""The two SentencePiece kinds: pieces of words, and bytes for what no piece spells, so nothing is unknown."""
+"""The SentencePiece tokenizers, unigram and BPE: subwords with byte fallback, so that nothing is unknown."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -20,11 +20,11 @@ from headwise.text.tokenizer import Ids, Keys, Tokenizer
 from headwise.text.trained.sentencepiece_training import train_model
 
 MOST_CANDIDATES = 512
-"""SentencePiece lists no more segmentations."""
+"""The most segmentations that SentencePiece lists."""
 
 
 class _Subwords(Tokenizer):
-    """What unigram and bpe share: all but how a segmentation is drawn."""
+    """A SentencePiece tokenizer; unigram and bpe differ in how they draw a segmentation."""
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
@@ -34,7 +34,7 @@ class _Subwords(Tokenizer):
         except (RuntimeError, IndexError, OSError, TypeError, ValueError):
             raise CheckpointError("the SentencePiece model of this tokenizer is damaged") from None
         if first != list(self._names.values()):
-            raise CheckpointError("the SentencePiece model of this tokenizer has other special tokens")
+            raise CheckpointError("the SentencePiece model of this tokenizer has special tokens that do not match")
 
     @classmethod
     def train(
@@ -65,15 +65,15 @@ class _Subwords(Tokenizer):
         return ids
 
     def _decode(self, ids: list[int]) -> str:
-        # Every ▁ that is left stands for a space, one that a model spelt in bytes too.
+        # Every ▁ that is left stands for a space, also one that a model generated as bytes.
         return unescape(self._processor.decode(ids).replace(SPACE, " "))
 
     def _piece(self, i: int) -> str:
         return str(self._processor.id_to_piece(i))
 
     def save_published(self, folder: Path, framed: bool = True) -> None:
-        """As Marian's: one model for both sides and a table of its ids, in which tags are written as Marian's are."""
-        if not framed or self.mask is not None:  # of a language model, which Marian's framing would not suit
+        """Write Marian's files: one SentencePiece model for both sides, and a table of ids with tags such as >>de<<."""
+        if not framed or self.mask is not None:  # a language model, whose framing is not Marian's
             super().save_published(folder, framed)
         written = {self.eos: "</s>"} | {self.tag(language): f">>{language}<<" for language in self.languages}
         pieces = self._processor.id_to_piece(list(range(self.size)))
@@ -85,16 +85,16 @@ class _Subwords(Tokenizer):
 
     @cached_property
     def _begins_word(self) -> NDArray[np.bool_]:
-        """Of each id."""
+        """Whether each id begins a word."""
         return np.array([piece.startswith(SPACE) for piece in self._processor.id_to_piece(list(range(self.size)))])
 
     def _escaped(self, ids: list[int]) -> str:
-        """The text of the ids in the form that the model segments."""
+        """The text of the ids in the form that SentencePiece segments."""
         return escape(normalise(self._decode(ids)))
 
 
 class Unigram(_Subwords):
-    """The unigram language model of Kudo (2018): a text has many segmentations, each with a probability."""
+    """The unigram tokenizer of Kudo (2018): a text has many segmentations, each with a probability."""
 
     kind = "unigram"
 
@@ -103,7 +103,7 @@ class Unigram(_Subwords):
         self._samplers: dict[int, UnigramSampler] = {}
 
     def sample_batch(self, ids: Ids, lengths: Ids, alpha: float, candidates: int, keys: Keys) -> tuple[Ids, Ids]:
-        """Of each text one of the best `candidates`, drawn in proportion to its probability to the power of alpha."""
+        """Draw one of the best `candidates` of each text, in proportion to probability to the power of alpha."""
         count = max(1, min(candidates, MOST_CANDIDATES))
         if count not in self._samplers:
             sampler = UnigramSampler(
@@ -115,7 +115,7 @@ class Unigram(_Subwords):
     def _best(self, word: list[int], count: int) -> list[tuple[list[int], float]]:
         """The best segmentations of a word and their log probabilities, best first.
 
-        A character that no piece spells is in no longer piece either: it costs all of them the same, here nothing.
+        A character that no piece contains has the same cost in all segmentations: it is left out.
         """
         text = self._escaped(word)
         best: list[list[int]] = self._processor.nbest_encode(text, nbest_size=count, out_type=int) if text else [[]]
@@ -125,18 +125,18 @@ class Unigram(_Subwords):
 
     @cached_property
     def _scores(self) -> list[float]:
-        """Log probability of each piece."""
+        """The log probability of each piece."""
         scores: list[float] = self._processor.get_score(list(range(self.size)))
         return scores
 
 
 class Bpe(_Subwords):
-    """Byte-pair encoding: the merges that were most frequent in training, in that order."""
+    """The BPE tokenizer: applies merges in the order of their frequency in training."""
 
     kind = "bpe"
 
     def sample_batch(self, ids: Ids, lengths: Ids, alpha: float, candidates: int, keys: Keys) -> tuple[Ids, Ids]:
-        """BPE-dropout at rate alpha."""
+        """Segment each text with BPE dropout at rate alpha."""
         return self._dropout(ids, lengths, alpha, keys)
 
     @cached_property
@@ -155,7 +155,7 @@ class Bpe(_Subwords):
 
     @cached_property
     def _scores(self) -> dict[str, float]:
-        """Score of each piece that text can be merged to; the specials and bytes are none."""
+        """The score of each piece that merges can make; specials and bytes are left out."""
         model = self._processor
         spelt = [i for i in range(self.size) if not (model.is_control(i) or model.is_unknown(i) or model.is_byte(i))]
         return dict(zip(model.id_to_piece(spelt), model.get_score(spelt), strict=True))

@@ -1,9 +1,9 @@
-"""The pieces that a unigram model starts from: frequent parts of words.
+"""Seed pieces of a unigram model: frequent parts of words, which its training starts from.
 
 SentencePiece finds them with a suffix array of all sentences, which is half of its training time. But a piece never
-goes beyond a word, and a corpus has few words for its size: each is looked at once here, and counts as often as it
-occurs. The pieces and their frequencies are the same; a model trained from them is too, but for the rounding of sums,
-which SentencePiece takes in another order then.
+crosses a word boundary, and a corpus has few distinct words for its size: here each is processed once, weighted by
+its frequency. The pieces and their frequencies are the same; so is the trained model, but for the rounding of sums,
+which SentencePiece then adds up in another order.
 """
 
 from collections import Counter
@@ -16,27 +16,27 @@ from numpy.typing import NDArray
 from headwise.text.escape import SPACE
 
 LONGEST = 16
-"""Characters of a piece: SentencePiece's limit."""
+"""The most characters of a piece, as in SentencePiece."""
 
 TOGETHER = 4096
-"""Sentences whose characters are counted at once."""
+"""Sentences whose characters are counted in one call."""
 
 _END = 0
-"""Stands after a word."""
+"""The end mark of a word."""
 _RARE = 0x2585
-"""Stands for each character that is not covered."""
+"""Replaces each character that is not covered."""
 _UNWRITABLE = (0x09, 0x0A, 0x0D, _END, _RARE)
-"""What no line of the file of pieces can hold, or no piece."""
+"""Characters that the file of seed pieces, or a piece, cannot contain."""
 
 Counts = NDArray[np.int64]
 Codes = NDArray[np.uint32]
 
 
 def seed_pieces(sentences: Sequence[str], coverage: float) -> Iterator[tuple[str, int]]:
-    """Pieces of two characters and more, and how often each occurs.
+    """Pieces of two or more characters, and how often each occurs.
 
-    A part of a word counts if it occurs twice and not always before the same character, or else it would only be a
-    part of a longer one. No two ends of a word are the same.
+    A part of a word is a seed if it occurs twice and not always before the same character: otherwise it would only
+    be a part of a longer seed. Ends of words count as different characters.
     """
     codes, starts, counts = _words(sentences)
     codes = np.where(np.isin(codes, _rare(character_counts(sentences), coverage)), np.uint32(_RARE), codes)
@@ -45,7 +45,7 @@ def seed_pieces(sentences: Sequence[str], coverage: float) -> Iterator[tuple[str
 
 
 def _words(sentences: Sequence[str]) -> tuple[Codes, Counts, Counts]:
-    """All words, each once, between ▁ and an end mark; where each begins; how often each occurs."""
+    """The distinct words, each between ▁ and an end mark; where each begins; how often each occurs."""
     counts = Counter(chain.from_iterable(sentence.split(" ") for sentence in sentences))
     text = "".join([f"{SPACE}{word}\0" for word in counts])
     lengths = np.fromiter((len(word) + 2 for word in counts), np.int64, len(counts))
@@ -54,7 +54,7 @@ def _words(sentences: Sequence[str]) -> tuple[Codes, Counts, Counts]:
 
 
 def character_counts(sentences: Sequence[str]) -> dict[str, int]:
-    """How often each character occurs, with ▁ before each word in place of the spaces between them."""
+    """The frequency of each character, with ▁ before each word in place of the spaces between words."""
     counts = np.zeros(0x110000, np.int64)
     for start in range(0, len(sentences), TOGETHER):
         text = "".join(sentences[start : start + TOGETHER])
@@ -66,7 +66,7 @@ def character_counts(sentences: Sequence[str]) -> dict[str, int]:
 
 
 def _rare(counts: Mapping[str, int], coverage: float) -> Codes:
-    """The characters that are left out: the rarest, once the others make up `coverage` of the text."""
+    """The characters that are not covered: the rarest, once the others make up `coverage` of the text."""
     total, covered = sum(counts.values()), 0
     rare: list[int] = []
     for character, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
@@ -78,11 +78,11 @@ def _rare(counts: Mapping[str, int], coverage: float) -> Codes:
 
 
 def _frequent(codes: Codes, starts: Counts, counts: Counts) -> Iterator[tuple[int, Counts, Counts]]:
-    """Length by length: where parts that count stand, each in one place, and how often each occurs."""
+    """For each length: one place of each seed, and how often each seed occurs."""
     mixed = np.random.default_rng(0).integers(1 << 63, size=1 << 16, dtype=np.uint64)
     values = mixed[codes & 0xFFFF] ^ (codes.astype(np.uint64) >> np.uint64(16))
     lengths = np.diff(starts)
-    left = np.repeat(starts[1:] - 1, lengths) - np.arange(len(codes))  # how far it is to what follows the word
+    left = np.repeat(starts[1:] - 1, lengths) - np.arange(len(codes))  # the distance to the end mark
     weights = np.repeat(counts, lengths)
     allowed = ~np.isin(codes, _UNWRITABLE)
     places = np.flatnonzero((left > 1) & allowed)

@@ -1,4 +1,4 @@
-"""The kind that learns nothing: text is its UTF-8 bytes, so every script is covered from the first step."""
+"""The byte tokenizer: tokens are UTF-8 bytes, so every script is covered and nothing is learned."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -9,7 +9,7 @@ from headwise.text.tokenizer import WORD_START, Tokenizer
 
 
 class Bytes(Tokenizer):
-    """256 ids after the specials. Bytes that are no UTF-8, which only a model writes, decode to U+FFFD."""
+    """A byte tokenizer: 256 ids after the specials. Invalid UTF-8, which only a model generates, becomes U+FFFD."""
 
     kind = "bytes"
 

@@ -1,9 +1,9 @@
-"""WordPiece as in BERT: words and punctuation marks are cut into pieces, and a piece within a word begins with ##.
+"""WordPiece as in BERT: words and punctuation marks are split into pieces, and a piece within a word begins with ##.
 
-It is learned as BERT's is by the public tools: byte-pair merges that tell the beginning of a word from its
-inside. The library's own trainer numbers its pieces in the order of a hash table, another one in each process;
-so the merges are learned by its plain BPE trainer, which has no such freedom, from words whose first letter is
-written as another character than the same letter elsewhere.
+It is trained as public tools train BERT's: with byte-pair merges that distinguish the beginning of a word from its
+inside. The WordPiece trainer of the tokenizers library numbers pieces in the order of a hash table, which differs
+from process to process; so the merges are learned by its BPE trainer, which is deterministic, from words whose first
+letter is replaced by a private character.
 """
 
 import json
@@ -23,14 +23,14 @@ from headwise.text.stored import Parts
 NAMES = {"<pad>": "[PAD]", "<sos>": "[CLS]", "<eos>": "[SEP]", "<unk>": "[UNK]", "<mask>": "[MASK]"}
 CONTINUES = "##"
 LONGEST = 100
-"""Characters of a word; a longer one is unknown."""
+"""The most characters of a word; a longer word is unknown."""
 
 _FIRST_INITIAL = 0xF0000
-"""Initial letters are written as private characters from here on while merges are learned."""
+"""The first of the private characters that replace initial letters while merges are learned."""
 
 
 class WordPiece(OwnLibrary):
-    """Cased, accents kept. Which spaces a text had is not kept: `don't` comes back as it was, `( a )` as `(a)`."""
+    """A WordPiece tokenizer that keeps case and accents. Spaces are not kept: `( a )` comes back as `(a)`."""
 
     kind = "wordpiece"
     keeps_text = False
@@ -49,7 +49,7 @@ class WordPiece(OwnLibrary):
         lossless: bool = False,
         lower: bool = False,
     ) -> Self:
-        """`lower` leaves out case and accents, as BERT's uncased models do."""
+        """Train on `sentences`; `lower` drops case and accents, as BERT's uncased models do."""
         names = list(own_specials(languages, mask=True, names=NAMES).names.values())
         room = vocabulary - len(names)
         if room < 1:
@@ -81,7 +81,7 @@ def _words(sentences: Iterable[str], normaliser: normalizers.Normalizer) -> Iter
 
 
 def _learn(words: Iterable[list[str]], room: int) -> list[str]:
-    """At most `room` pieces: letters first, the frequent ones, then merges in the order that they were learned."""
+    """At most `room` pieces: the most frequent letters, then merges in the order in which they are learned."""
     initials: dict[str, str] = {}
 
     def marked(word: str) -> str:
@@ -89,7 +89,7 @@ def _learn(words: Iterable[list[str]], room: int) -> list[str]:
         return first + word[1:]
 
     lines = [" ".join(map(marked, sentence)) for sentence in words]
-    # Which of two equally frequent letters is left out, the library decides by a hash table too: so it is told.
+    # Of equally frequent letters the library would choose by a hash table too, so the alphabet is given.
     counts = Counter(chain.from_iterable(lines))
     counts.pop(" ", None)
     ranked = sorted(counts, key=lambda letter: (-counts[letter], letter))
