@@ -129,7 +129,7 @@ def opened(path: Path) -> IO[str]:
 
 
 def sampled(folder: Path) -> dict[str, dict[str, Any]]:
-    """Run a worker, and look at its memory and its helpers' ten times a second: figures of each phase."""
+    """Run a worker, and sample its memory and its helpers' ten times per second: figures of each phase."""
     command = [sys.executable, __file__, *sys.argv[1:], "--worker", str(folder)]
     phases: dict[str, dict[str, Any]] = {}
     current = ["import"]

@@ -4,7 +4,7 @@
 
 A model is a folder, from which the pre-trained variants start, or a preset, which is trained from nothing. Beside a
 folder, the variants without pre-training have its shape and its tokenizer, and weights drawn afresh. Several runs go
-on at a time, in processes that stay; a run that is finished is not repeated. Writes a JSON line a run, as they end,
+on at a time, in processes that stay; a run that is finished is not repeated. Writes a JSON line per run, as they end,
 and prints mean and spread over the seeds.
 
 The recipes are for models as published. One pre-trained in a minute wants larger steps, fewer and of larger batches:

@@ -103,7 +103,7 @@ def matrix(name: str, dimensions: int) -> bool:
 
 
 def attention_flops(model: ModelConfig, block: int) -> int:
-    """Of a token, forwards and backwards: scores and weighted sums over its keys, 4 * D FLOPs a key and layer."""
+    """FLOPs of attention per token, forward and backward: 4 * D per key and layer for scores and weighted sums."""
     return 0 if model.stack == "lstm" else 3 * 4 * model.width * model.decoder_layers * (block + 1) // 2
 
 

@@ -109,7 +109,7 @@ def made_up_words(vowels: str, consonants: str, rng: np.random.Generator) -> Any
 
 
 def sampled(what: str, folder: Path) -> dict[str, dict[str, float]]:
-    """Run a worker and look at its memory ten times a second: the peaks of each phase, in bytes."""
+    """Run a worker and sample its memory ten times per second: the peaks of each phase, in bytes."""
     command = [sys.executable, __file__, *sys.argv[1:], "--worker", what, str(folder)]
     peaks: dict[str, dict[str, float]] = {}
     phase = ["start"]

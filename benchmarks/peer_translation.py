@@ -1,4 +1,4 @@
-"""The same data, tokens, shape and time for `transformers`: how well would its Marian model translate?
+"""Quality of `transformers`' Marian model after training on the data, tokens, shape and time of a Headwise run.
 
     python benchmarks/peer_translation.py recipes/europarl_en_de.toml --set data.folder=DATA --seconds 600 --out peer
 
@@ -33,7 +33,7 @@ from headwise.train.tasks.translation_task import TranslationJob, open_job
 
 BEAM = 4
 BATCH_TOKENS = 8192
-"""Of a batch that is translated."""
+"""Tokens per batch when translating."""
 LONGEST = 256
 
 

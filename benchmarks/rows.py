@@ -1,4 +1,4 @@
-"""What every benchmark here does with its figures: a table for people, a JSON line a row for programs."""
+"""Output of the benchmarks: a table for people, one JSON line per row for programs."""
 
 import argparse
 import json
@@ -35,7 +35,7 @@ def show(rows: Sequence[Row], columns: Sequence[str]) -> None:
 
 
 def write(rows: Sequence[Row], path: Path | None) -> None:
-    """One JSON line a row, with the machine; to stdout where no file is given."""
+    """One JSON line per row, with the machine; to stdout where no file is given."""
     where = machine()
     text = "".join(json.dumps({**row, **where}) + "\n" for row in rows)
     if path is None:

@@ -64,7 +64,7 @@ def main() -> None:
             continue
         rows.append(measure(name, [*settings, *args.settings], args.text, args.target, args.every))
         print(rows[-1], file=sys.stderr, flush=True)
-    show(rows, ["variant", "to target s", "at step", "best loss", "best step", "start s", "ms a step", "total s"])
+    show(rows, ["variant", "to target s", "at step", "best loss", "best step", "start s", "ms per step", "total s"])
     write(rows, args.json)
 
 
@@ -103,7 +103,7 @@ def measure(name: str, settings: list[str], text: Path, target: float, every: in
         "best loss": round(valid[best], 4),
         "best step": best,
         "start s": start,
-        "ms a step": 1000 * seconds / max(1, train[-1]["step"] - train[0]["step"]),
+        "ms per step": 1000 * seconds / max(1, train[-1]["step"] - train[0]["step"]),
         "total s": total,
         "losses": {step: round(loss, 4) for step, loss in valid.items()},
         "settings": settings,

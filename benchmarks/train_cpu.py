@@ -92,7 +92,7 @@ def main() -> None:
         steps = {name: SYSTEMS[name](config, vocabulary) for name in systems}
         raced = race(steps, batches, args)
         rows += [{"preset": preset, "vocabulary": vocabulary, **row} for row in raced]
-    show(rows, ["preset", "vocabulary", "system", "ms a step", "target tokens/s", "loss", "ours / this"])
+    show(rows, ["preset", "vocabulary", "system", "ms per step", "target tokens/s", "loss", "ours / this"])
     verdict(rows)
     setting = {name: getattr(args, name) for name in ("batch_tokens", "batches", "repeats", "precision", "clock")}
     write([{"benchmark": "train_cpu", **setting, **row} for row in rows], args.json)
@@ -123,7 +123,7 @@ def race(steps: dict[str, Step], batches: list[PaddedBatch], args: argparse.Name
     return [
         {
             "system": name,
-            "ms a step": 1000 * sum(times) / len(times),
+            "ms per step": 1000 * sum(times) / len(times),
             "target tokens/s": tokens / sum(times),
             "loss": losses[name],
             "ours / this": sum(times) / ours,

@@ -6,7 +6,7 @@
     python benchmarks/train_gpu.py --growth                         # 1, 2, 4, 8 x width and depth
     python benchmarks/train_gpu.py --curve recipes/multi30k_en_de.toml --set data.folder=DATA
 
-Target tokens a second in whole steps - batch to the device, forward, backward, clipping, optimiser - in bfloat16 with
+Target tokens per second in whole steps - batch to the device, forward, backward, clipping, optimiser - in bfloat16 with
 dropout 0.1 and label smoothing 0.1, over random sentences as long as WMT's (lognormal, median 24 tokens). Others get
 padded batches sorted by length, as every toolkit makes them. `--curve` trains twice on the same batches, packed and
 padded, and shows how far the losses differ.
@@ -43,7 +43,7 @@ from headwise.train.tasks.translation_task import teacher_forcing
 VOCABULARY = 37_120
 DEVICE = torch.device("cuda")
 PEAK = 989e12
-"""Dense bfloat16 operations a second of an H100 or H200, as published."""
+"""Dense bfloat16 operations per second of an H100 or H200, as published."""
 
 Step = Callable[[Any], None]
 
@@ -204,7 +204,7 @@ def torch_transformer(config: ModelConfig) -> Step:
 
 ROWS: dict[str, tuple[Callable[[ModelConfig], Step], bool]] = {
     "packed": (ours, True),
-    "packed, not recorded": (lambda config: ours(config, recorded=False), True),
+    "packed, no CUDA graph": (lambda config: ours(config, recorded=False), True),
     "packed, not compiled": (lambda config: ours(config, compiled=False), True),
     "plain": (lambda config: ours(config, recorded=False), False),
     "transformers": (transformers_marian, False),
@@ -236,8 +236,8 @@ def measure(name: str, config: ModelConfig, steps: int, budget: int, shapes: int
         "row": name,
         "k tokens/s": round(rate / 1e3, 1),
         "FLOP use %": round(rate * flops(config) / PEAK * 100, 1),
-        "ms a step": round(best * tokens / steps * 1e3, 2),
-        "tokens a step": tokens // steps,
+        "ms per step": round(best * tokens / steps * 1e3, 2),
+        "tokens per step": tokens // steps,
         "start s": round(start, 1),
         "GiB": round(torch.cuda.max_memory_allocated() / 2**30, 1),
         "width": config.width,
@@ -286,7 +286,7 @@ def growth(budget: int, steps: int) -> Iterator[Row]:
 
 
 def curve(recipe_file: Path, settings: Sequence[str], steps: int) -> Iterator[Row]:
-    """Losses on the same batches: packed, recorded and compiled, against padded and plain; no dropout, one seed."""
+    """Losses on equal batches: packed, compiled, as a CUDA graph against padded and plain; no dropout, one seed."""
     import tempfile
 
     from headwise.config import override, parse_setting, read_recipe
@@ -348,7 +348,7 @@ def main() -> None:
     add_output(parser)
     args = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = True
-    columns = ["row", "width", "layers", "k tokens/s", "FLOP use %", "ms a step", "start s", "GiB"]
+    columns = ["row", "width", "layers", "k tokens/s", "FLOP use %", "ms per step", "start s", "GiB"]
     rows: list[Row] = []
     if args.curve:
         rows += curve(args.curve, args.settings, args.steps)

@@ -106,7 +106,7 @@ class CTranslate2:
 
 
 class Transformers:
-    """The same weights in `transformers`' Marian."""
+    """`transformers`' Marian model with the same weights."""
 
     def __init__(self, loaded: LoadedModel, device: torch.device, dtype: torch.dtype, **how: Any) -> None:
         from transformers import MarianMTModel

@@ -4,9 +4,9 @@
     python benchmarks/translate_gpu.py --systems gpu --batch 512 --profile
     python benchmarks/translate_gpu.py --model opus-mt-en-fr --source test.en.xz --reference test.fr.xz
 
-A random Transformer base in bfloat16, sentences of 25 tokens, translations of 25. Best of the repeats, one JSON line a
-row, with the share that the rate is of two limits: arithmetic (2 operations a weight a token) and memory (all weights
-and the keys and values of all rows read once a step).
+A random Transformer base in bfloat16, sentences of 25 tokens, translations of 25. Best of the repeats, one JSON line
+per row, with the share of two limits that the rate reaches: arithmetic (2 operations per weight and token) and memory
+(all weights and the keys and values of all rows read once per step).
 """
 
 import argparse
@@ -26,7 +26,7 @@ from headwise.models.folder.description import LoadedModel
 
 DEVICE = torch.device("cuda")
 ARITHMETIC, MEMORY = 989e12, 4.8e12
-"""Of an H200, as published: dense bfloat16 operations and bytes a second."""
+"""Limits of an H200, as published: dense bfloat16 operations and bytes per second."""
 SYSTEMS = ("gpu", "plain", "transformers", "transformers static")
 
 
@@ -39,7 +39,7 @@ def make(name: str, loaded: LoadedModel) -> Run:
 
 
 def limits(loaded: LoadedModel, batch: int, beam: int, length: int) -> tuple[float, float]:
-    """Tokens a second that arithmetic and memory allow."""
+    """Tokens per second that arithmetic and memory allow."""
     config = loaded.config
     width, hidden, rows = config.width, config.hidden, batch * beam
     decoder = config.decoder_layers * (6 * width**2 + 2 * width * hidden) + loaded.description.rows * width

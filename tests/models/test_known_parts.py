@@ -1,4 +1,4 @@
-"""A part that is added from outside, as docs/adding-a-part.md describes, is never left out: every engine and exporter
+"""A part that is added from outside, as docs/add-a-part.md describes, is never left out: every engine and exporter
 agrees with the model itself or refuses by name."""
 
 import dataclasses
