@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from headwise.models.export.pieces import vocabularies
 
 from headwise.config import TextConfig
 from headwise.decode.batching import padded
@@ -15,12 +16,11 @@ from headwise.decode.engines.table import make_engine
 from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.models.build import build
 from headwise.models.export.ctranslate2 import added_to_source, write_translator
-from headwise.models.export.pieces import vocabularies
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.load import load
 from headwise.models.folder.weights import weights_of
 from headwise.models.published.exchange import export_published
-from headwise.models.published.formats import write_folder
+from headwise.models.published.formats.huggingface import write_folder
 from headwise.presets import preset_config
 from headwise.text.kinds import train_tokenizer
 

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from headwise.models.export.pieces import vocabularies
 from rows import Row, add_output, show, write
 from translate_common import CTranslate2, Run, Transformers, opened, ours, random_sources
 
@@ -32,12 +33,11 @@ from headwise.decode.batching import BATCH_TOKENS
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.evaluate import compare
 from headwise.models.export.ctranslate2 import write_translator
-from headwise.models.export.pieces import vocabularies
 from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.load import convert, load, save_model
 from headwise.models.folder.weights import weights_of
 from headwise.models.published.exchange import export_published
-from headwise.models.published.formats import write_folder
+from headwise.models.published.formats.huggingface import write_folder
 
 DEVICE = torch.device("cpu")
 SYSTEMS = ("int8", "plain", "ctranslate2-int8", "ctranslate2", "transformers")

@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from headwise.config import ModelConfig, TextConfig
-from headwise.models.folder.load import LoadedModel, Task
+from headwise.models.folder.description import LoadedModel, Task
 from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from tests.shapes import PAD, random_model, small

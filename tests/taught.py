@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from headwise.config import ModelConfig, TextConfig
 from headwise.decode.translator import Translator
 from headwise.models.build import build
-from headwise.models.folder.load import LoadedModel, Task
+from headwise.models.folder.description import LoadedModel, Task
 from headwise.text.kinds import train_tokenizer
 
 _SUBJECTS = [("The cat", "Die Katze"), ("A dog", "Ein Hund"), ("My sister", "Meine Schwester")]

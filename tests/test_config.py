@@ -24,7 +24,7 @@ from headwise.config import (
 from headwise.data.batch.stream import Position
 from headwise.errors import ConfigError
 from headwise.models.build import FAMILIES, build
-from headwise.models.folder.load import Task
+from headwise.models.folder.description import Task
 from headwise.presets import DEFAULT, DEFAULTS, PRESETS, preset_config, resolve
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.run import JOBS

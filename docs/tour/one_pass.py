@@ -13,7 +13,7 @@ from headwise.decode.translator import Translator
 from headwise.inspect.attention import capture_attention
 from headwise.inspect.maps import AttentionMaps
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.folder.load import WEIGHTS
+from headwise.models.folder.config_file import WEIGHTS
 from headwise.nn.attention import MultiHeadAttention
 from tour.text import quoted
 

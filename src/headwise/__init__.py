@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from headwise.decode.labeller import Labeller
     from headwise.decode.translator import TranslateOptions, Translation, Translator
     from headwise.errors import HeadwiseError
-    from headwise.models.folder.load import LoadedModel, load
+    from headwise.models.folder.description import LoadedModel
+    from headwise.models.folder.load import load
 
 _HOMES = {
     "Embedder": "headwise.decode.embedder",

@@ -20,8 +20,8 @@ from headwise.decode.embedder import Embedder
 from headwise.decode.filler import Filler
 from headwise.decode.generator import GenerateOptions, Generator
 from headwise.decode.labeller import Labeller
-from headwise.models.folder.description import COMMANDS
-from headwise.models.folder.load import LoadedModel, load, save_model
+from headwise.models.folder.description import COMMANDS, LoadedModel
+from headwise.models.folder.load import load, save_model
 from headwise.models.folder.weights import weights_of
 from tests.commands import Capture, contents, lines_file, ok, wrong
 from tests.kinds import BERT, LABELS, LLAMA, classifier, encoder, language_model, picture, remembering, seer

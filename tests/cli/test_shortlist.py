@@ -9,7 +9,8 @@ from headwise.cli import main
 from headwise.decode.engines.native.library import supported
 from headwise.decode.shortlist import shortlists as shortlist
 from headwise.decode.shortlist.shortlists import read_shortlists
-from headwise.models.folder.load import load_description, save_model
+from headwise.models.folder.config_file import load_description
+from headwise.models.folder.load import save_model
 from tests.cli.test_train import SHORT
 from tests.commands import Capture, lines_file, ok, wrong
 from tests.kinds import encoder

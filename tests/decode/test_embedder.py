@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headwise.decode.embedder import Embedder
 from headwise.errors import ConfigError
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.nn.pooling import POOLINGS
 from tests.kinds import BERT, GPT, classifier, encoder, language_model
 from tests.taught import taught

@@ -10,8 +10,7 @@ from headwise.config import ModelConfig
 from headwise.decode.generator import GenerateOptions, Generator
 from headwise.decode.search.options import SamplingOptions
 from headwise.errors import ConfigError, DataError
-from headwise.models.folder.description import Ids
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import Ids, LoadedModel
 from tests.kinds import GPT, LLAMA, LSTM_LM, language_model, remembering
 from tests.taught import SOURCES
 

@@ -13,8 +13,7 @@ from headwise.decode.generator import Generator
 from headwise.decode.labeller import Labeller
 from headwise.decode.translator import Translator
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.folder.description import COMMANDS
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import COMMANDS, LoadedModel
 from headwise.train.run import JOBS
 from tests.kinds import classifier, encoder, language_model, seer
 from tests.taught import taught

@@ -15,7 +15,7 @@ from headwise.decode.search.hypothesis import length_penalty
 from headwise.decode.search.options import SamplingOptions
 from headwise.decode.translator import TranslateOptions, Translation, Translator
 from headwise.errors import ConfigError, DataError
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from tests.taught import PAIRS, SHAPE, SOURCES, TARGETS, taught, translator
 
 MIXED = [

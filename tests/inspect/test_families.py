@@ -14,7 +14,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.inspect.attention import capture_attention, capture_text
 from headwise.inspect.picture import draw_attention
 from headwise.models.build import build
-from headwise.models.folder.load import LoadedModel, Task
+from headwise.models.folder.description import LoadedModel, Task
 from headwise.text.kinds import train_tokenizer
 from tests.taught import SOURCES, TARGETS
 

@@ -16,7 +16,8 @@ from headwise.inspect.attention import capture_text
 from headwise.inspect.image_picture import draw_over_image
 from headwise.inspect.vision import LOOKERS, capture_image, rollout
 from headwise.models.build import build
-from headwise.models.folder.load import LoadedModel, Task, save_model
+from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.load import save_model
 
 SHAPE = ModelConfig(
     family="vision",

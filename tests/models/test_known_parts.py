@@ -15,7 +15,7 @@ from headwise.decode.engines.gpu.gpu_search import knows_all_parts
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError
 from headwise.models.build import build
-from headwise.models.export.export import PACKAGES, export
+from headwise.models.export.export import export
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.load import convert, load, save_model
 from headwise.models.known_parts import unknown_parts
@@ -149,27 +149,23 @@ def test_an_int8_folder_translates_as_its_own_model_does(
     assert scores(Translator(tmp_path / "int8")) == scores(Translator(model, "cpu", "plain"))
 
 
-@pytest.mark.parametrize("to", [*PACKAGES, "huggingface"])
 @pytest.mark.parametrize("name", ROWS)
-def test_exporters_refuse_it(name: str, to: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    if to in PACKAGES:
-        pytest.importorskip(PACKAGES[to])
+def test_exporters_refuse_it(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     save_model(tmp_path / "ours", random_translator(ROWS[name](monkeypatch)))
-    write = export if to in PACKAGES else convert
-    with pytest.raises(ConfigError, match=name if to in PACKAGES else "no published family"):
-        write(tmp_path / "ours", tmp_path / "theirs", to)
+    with pytest.raises(ConfigError, match="no published family"):
+        convert(tmp_path / "ours", tmp_path / "theirs", "huggingface")
+    pytest.importorskip("ctranslate2")
+    with pytest.raises(ConfigError, match=name):
+        export(tmp_path / "ours", tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()
 
 
-@pytest.mark.parametrize("to", PACKAGES)
-def test_exporters_refuse_an_attention_from_outside(to: str, tmp_path: Path) -> None:
-    pytest.importorskip(PACKAGES[to])
-    from headwise.models.export import ctranslate2, onnx
+def test_exporters_refuse_an_attention_from_outside(tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    from headwise.models.export.ctranslate2 import write_translator
 
     with pytest.raises(ConfigError, match="attention SharperAttention"):
-        {"onnx": onnx, "ctranslate2": ctranslate2}[to].write_translator(
-            with_attention_from_outside(), tmp_path, "float32"
-        )
+        write_translator(with_attention_from_outside(), tmp_path, "float32")
 
 
 def test_sentences_are_not_packed_where_the_kernel_would_leave_something_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.published.exchange import Imported, export_published, fitting_family, import_published
-from headwise.models.published.formats import Foreign, read_folder
+from headwise.models.published.formats.huggingface import read_folder
+from headwise.models.published.formats.value import Foreign
 
 hf = pytest.importorskip("transformers", reason="the reference library is a development dependency")
 

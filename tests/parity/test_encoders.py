@@ -17,7 +17,8 @@ from headwise.models.folder.description import Ids
 from headwise.models.folder.weights import set_weights, weights_of
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.published.exchange import Imported, export_published, fitting_family, import_published
-from headwise.models.published.formats import Foreign, read_folder
+from headwise.models.published.formats.huggingface import read_folder
+from headwise.models.published.formats.value import Foreign
 
 pytest.importorskip("transformers", reason="the reference library is a development dependency")
 

@@ -19,7 +19,7 @@ from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.folder.weights import set_weights
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.published.exchange import Imported, export_published, import_published
-from headwise.models.published.formats import read_folder, write_folder
+from headwise.models.published.formats.huggingface import read_folder, write_folder
 from headwise.models.published.rules import Rule
 from headwise.models.vision import VisionTransformer
 

@@ -11,7 +11,7 @@ import torch
 from headwise.decode.generator import GenerateOptions, Generator
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.models.folder.load import convert
-from headwise.models.published.formats import read_gguf
+from headwise.models.published.formats.gguf import read_gguf
 
 pytestmark = [
     pytest.mark.weights,
@@ -83,7 +83,6 @@ def test_an_opus_mt_folder_converts_and_translates_the_same(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "prompts", "tokens"),
     [
-        ("stories15M/model.bin", ["Once upon a time", "The dog"], 120),
         (
             "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
             ["The capital of France is", "To bake bread, you need", "  Über 中文 🙂"],

@@ -16,7 +16,7 @@ from headwise.models.build import build
 from headwise.models.folder.weights import set_weights
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.published.exchange import Imported, export_published, import_published
-from headwise.models.published.formats import read_folder, write_folder
+from headwise.models.published.formats.huggingface import read_folder, write_folder
 from headwise.nn.pooling import mean_of_real
 
 hf = pytest.importorskip("transformers", reason="the reference library is a development dependency")

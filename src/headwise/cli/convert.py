@@ -17,25 +17,22 @@ def add_convert(commands: Any) -> None:
         """
 headwise convert opus-mt-en-fr my-en-fr
 headwise convert smollm2.Q4_1.gguf smollm2
-headwise convert stories15M/model.bin stories
 headwise convert my-model small-model --precision int8
 headwise convert my-model for-transformers --to huggingface
 headwise convert my-model fast-model --to ctranslate2 --precision int8
-headwise convert my-model graphs --to onnx
 
-SRC is a Headwise folder, a Hugging Face folder (safetensors, or a .bin of weights alone), a .gguf file or a .bin of
-llama2.c. Nothing in it is ever executed. A weight too many, too few or of another shape is an error.
+SRC is a Headwise folder, a Hugging Face folder (safetensors, or a .bin of weights alone) or a .gguf file. Nothing in it
+is ever executed. A weight too many, too few or of another shape is an error.
 
 headwise: ours; with --precision int8 a translator for CPUs, a quarter of the size. huggingface: what `transformers`
-loads. ctranslate2: translators and language models, for ctranslate2.Translator and ctranslate2.Generator. onnx:
-translators, as an encoder and a step of the decoder. These two need headwise[export], and write a program,
-translate.py, that shows how the folder is used without Headwise (docs/export.md).
+loads. ctranslate2: translators and language models, for ctranslate2.Translator and ctranslate2.Generator; it needs
+headwise[export], and writes a program, translate.py, that uses the folder without Headwise (docs/export.md).
 """,
     )
     command.add_argument("source", metavar="SRC")
     command.add_argument("target", metavar="DST", help="a folder that is not there yet")
     command.add_argument(
-        "--to", choices=("headwise", "huggingface", "ctranslate2", "onnx"), default="headwise", help="default: headwise"
+        "--to", choices=("headwise", "huggingface", "ctranslate2"), default="headwise", help="default: headwise"
     )
     command.add_argument(
         "--precision",
@@ -52,16 +49,16 @@ def run_convert(args: argparse.Namespace) -> int:
     source, target = Path(args.source), Path(args.target)
     if args.model_type and args.to != "huggingface":
         raise ConfigError(f"--as names a family of --to huggingface: --to {args.to} has none")
-    if args.to in ("ctranslate2", "onnx"):
+    if args.to == "ctranslate2":
         from headwise.models.export.export import export
 
-        export(source, target, args.to, args.precision)
+        export(source, target, args.precision)
         print(f"wrote {args.target}: see its README.md")
         return 0
     from headwise.models.folder.load import convert
 
     if args.precision not in {"headwise": ("float32", "int8"), "huggingface": ("float32",)}[args.to]:
-        others = "headwise, ctranslate2 or onnx" if args.precision == "int8" else "ctranslate2 or onnx"
+        others = "headwise or ctranslate2" if args.precision == "int8" else "ctranslate2"
         raise ConfigError(f"--precision {args.precision} is for --to {others}, not --to {args.to}")
     description = convert(source, target, args.to, args.model_type, args.precision)
     if description.tokenizer is None and description.config.family != "vision":

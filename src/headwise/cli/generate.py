@@ -26,7 +26,7 @@ def add_generate(commands: Any) -> None:
         "Continue texts with a language model; a single text is shown while it is written.",
         """
 headwise generate --model my-gpt "Once upon a time"
-headwise generate --model stories15M/model.bin "Once upon a time" --sample --temperature 0.8 --top-p 0.9
+headwise generate --model smollm2.Q4_1.gguf "Once upon a time" --sample --temperature 0.8 --top-p 0.9
 headwise generate --model smollm2.gguf --input prompts.txt --json --max-tokens 50
 
 With --nbest above 1 the number of the prompt comes first, and a tab.

@@ -10,7 +10,7 @@ from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
     from headwise.inspect.maps import AttentionMaps
-    from headwise.models.folder.load import LoadedModel
+    from headwise.models.folder.description import LoadedModel
 
 
 def add_inspect(commands: Any) -> None:

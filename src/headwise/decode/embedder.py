@@ -13,7 +13,7 @@ from headwise.errors import ConfigError, HeadwiseError
 from headwise.models.causal_lm import CausalLM
 from headwise.models.classifier import Classifier
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.vision import VisionTransformer
 from headwise.nn.pooling import POOLINGS

@@ -10,7 +10,7 @@ import torch
 from headwise.decode.batching import by_length, padded
 from headwise.decode.open import Served, serve
 from headwise.errors import CheckpointError, DataError, HeadwiseError
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 
 BLANK = "___"

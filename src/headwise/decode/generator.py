@@ -18,7 +18,7 @@ from headwise.decode.search.options import SamplingOptions, SearchOptions
 from headwise.decode.search.sampling import drawing, sample
 from headwise.errors import ConfigError, DataError
 from headwise.models.causal_lm import CausalLM
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.nn.cache import LayerCache
 from headwise.nn.positions import Rotary
 from headwise.nn.recurrent import RecurrentStack

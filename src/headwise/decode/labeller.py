@@ -13,7 +13,7 @@ from headwise.decode.open import depends_on_length, open_model, the_tokenizer
 from headwise.decode.pictures import normalised
 from headwise.errors import ConfigError, HeadwiseError
 from headwise.models.classifier import Classifier
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.models.vision import VisionTransformer
 from headwise.text.tokenizer import Tokenizer
 

@@ -15,7 +15,7 @@ from headwise.inspect.maps import AttentionMap, AttentionMaps, stacked
 from headwise.models.causal_lm import CausalLM
 from headwise.models.classifier import Classifier
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 
 CROSS = "cross-attention: the target looks at the source"

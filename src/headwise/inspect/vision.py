@@ -15,7 +15,7 @@ from headwise.errors import ConfigError
 from headwise.inspect.attention import RECURRENT
 from headwise.inspect.maps import rounded, stacked
 from headwise.models.classifier import Classifier
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.models.vision import VisionTransformer
 
 LOOKERS: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {

@@ -17,7 +17,7 @@ from torch import nn
 from headwise.config import Recipe
 from headwise.data.batch.stream import Stream
 from headwise.data.prepare.result import SourceFile
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.step.learner import Objective, Validate
 

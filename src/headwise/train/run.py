@@ -17,7 +17,8 @@ from headwise.files.tables import write_table
 from headwise.files.tensors import save_tensors
 from headwise.interrupt import StopRequest
 from headwise.models.build import build
-from headwise.models.folder.load import CARD, WEIGHTS, save_description
+from headwise.models.folder.config_file import WEIGHTS, save_description
+from headwise.models.folder.load import CARD
 from headwise.models.folder.run import checkpoints, load_weights, step_folder, step_of
 from headwise.models.folder.weights import set_weights, weights_of
 from headwise.nn.lora import merge_lora

@@ -10,7 +10,8 @@ from torch import nn
 from headwise.config import ModelConfig, Recipe, from_tables, to_tables
 from headwise.errors import ConfigError
 from headwise.models.build import build
-from headwise.models.folder.load import LoadedModel, Task, load, read_model, read_tokenizer
+from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.load import load, read_model, read_tokenizer
 from headwise.models.folder.weights import Weights, set_weights, weights_of
 from headwise.presets import PRESETS, preset_config, resolve
 from headwise.text.tokenizer import Tokenizer

@@ -15,8 +15,9 @@ from headwise.decode.engines.table import ENGINES
 from headwise.decode.search.options import SamplingOptions
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import CheckpointError, ConfigError
+from headwise.models.folder.config_file import save_description
 from headwise.models.folder.description import LoadedModel
-from headwise.models.folder.load import convert, load, save_description, save_model
+from headwise.models.folder.load import convert, load, save_model
 from headwise.nn import int8
 from tests.taught import SHAPE, SOURCES, TARGETS, taught
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headwise.models.export.export import export
-from headwise.models.folder.load import LoadedModel, save_model
+from headwise.models.folder.description import LoadedModel
+from headwise.models.folder.load import save_model
 from tests.taught import SOURCES
 
 DOCS = Path(__file__).parents[3] / "docs" / "export.md"
@@ -17,11 +18,11 @@ UNSEEN = ["My dog sees the small cat.", "A fish eats the apple.", "The house fin
 TEXTS = [*SOURCES, "", *UNSEEN]
 
 
-def exported(loaded: LoadedModel, folder: Path, to: str, precision: str = "float32") -> Path:
-    """The model as a folder of its own, and that as one for another program."""
+def exported(loaded: LoadedModel, folder: Path, precision: str = "float32") -> Path:
+    """The model as a folder of its own, and that as one for CTranslate2."""
     save_model(folder / "ours", loaded)
-    target = folder / f"{to}-{precision}"
-    export(folder / "ours", target, to, precision)
+    target = folder / f"ctranslate2-{precision}"
+    export(folder / "ours", target, precision)
     return target
 
 

@@ -13,7 +13,8 @@ from headwise.config import ModelConfig
 from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError
 from headwise.models.export.ctranslate2 import NEVER, check, write_generator, write_translator
-from headwise.models.folder.load import LoadedModel, Task, convert, load, save_model
+from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.load import convert, load, save_model
 from headwise.text.tokenizer import Tokenizer
 from tests.commands import Capture
 from tests.kinds import GPT, LLAMA, language_model, tokenizer
@@ -40,7 +41,7 @@ def expressible(variants: dict[str, ModelConfig]) -> list[str]:
 def test_little_is_refused() -> None:
     refused = [name for name in VARIANTS if name not in expressible(VARIANTS)]
     assert refused == ["rotary-dynamic", "rotary-llama3", "rotary-yarn", "rotary-longrope", "window"]
-    with pytest.raises(ConfigError, match=r"no such model: stack = 'lstm', window = 3; --to onnx"):
+    with pytest.raises(ConfigError, match=r"no such model: stack = 'lstm', window = 3; --to huggingface"):
         check(dataclasses.replace(VARIANTS["window"], stack="lstm"))
 
 
@@ -108,7 +109,7 @@ def test_every_language_model_goes_on_alike(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("shape", [GPT, LLAMA], ids=["gpt", "llama"])
 def test_a_folder_of_a_language_model(shape: ModelConfig, tmp_path: Path) -> None:
     loaded = language_model(shape)
-    folder = exported(loaded, tmp_path, "ctranslate2")
+    folder = exported(loaded, tmp_path)
     assert "ctranslate2.Generator" in (folder / "README.md").read_text()
     library = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     start = library.encode("The cat", add_special_tokens=False)
@@ -123,7 +124,7 @@ def test_its_program_translates_as_we_do(kind: str, tmp_path: Path) -> None:
     """Whatever cuts the text: greedily all sentences, those it has learned and others, except that its length limit is
     the batch's; with a beam those it has learned."""
     loaded = taught(kind=kind, usual_tokens=200, max_tokens=200)
-    folder = exported(loaded, tmp_path, "ctranslate2")
+    folder = exported(loaded, tmp_path)
     translator = Translator(loaded, "cpu")
     for text, found, expected in zip(
         TEXTS, translated(folder, TEXTS, "--beam", "1"), translator.translate(TEXTS, options=GREEDY), strict=True
@@ -140,7 +141,7 @@ def test_quantised_it_still_translates(order: str, tmp_path: Path) -> None:
     assert ours == TARGETS
     sizes = {}
     for precision, right in (("float32", 27), ("float16", 27), ("int8", 26)):
-        folder = exported(loaded, tmp_path / precision, "ctranslate2", precision)
+        folder = exported(loaded, tmp_path / precision, precision)
         found = translated(folder, SOURCES)
         assert sum(one == other for one, other in zip(found, ours, strict=True)) >= right
         sizes[precision] = (folder / "model.bin").stat().st_size
@@ -149,7 +150,7 @@ def test_quantised_it_still_translates(order: str, tmp_path: Path) -> None:
 
 def test_languages_are_asked_for(tmp_path: Path) -> None:
     loaded = taught(both_directions=True)
-    folder = exported(loaded, tmp_path, "ctranslate2")
+    folder = exported(loaded, tmp_path)
     assert translated(folder, SOURCES, "--to", "de") == TARGETS
     assert translated(folder, TARGETS, "--from", "de") == SOURCES
     facts = json.loads((folder / "translation.json").read_text())
@@ -166,7 +167,7 @@ def test_a_published_model_with_tables_of_its_own(order: str, tmp_path: Path) ->
     published = load(tmp_path / "opus-en-de")
     assert published.tokenizer is not None
     assert published.tokenizer.kind == "mapped"
-    folder = exported(published, tmp_path, "ctranslate2")
+    folder = exported(published, tmp_path)
     texts = [*SOURCES, *UNSEEN[:2]]
     ours = [result.text for result in Translator(published, "cpu").translate(texts, options=GREEDY)]
     assert translated(folder, texts, "--beam", "1") == ours
@@ -174,7 +175,7 @@ def test_a_published_model_with_tables_of_its_own(order: str, tmp_path: Path) ->
 
 
 def test_the_example_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
-    folder = exported(taught(), tmp_path, "ctranslate2")
+    folder = exported(taught(), tmp_path)
     folder.rename(tmp_path / "fast")
     monkeypatch.chdir(tmp_path)
     exec(compile(example(0), "docs/export.md", "exec"), {})

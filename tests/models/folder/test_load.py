@@ -15,7 +15,9 @@ from headwise.errors import CheckpointError
 from headwise.files import tables
 from headwise.files.tensors import save_tensors
 from headwise.models.build import build
-from headwise.models.folder.load import LoadedModel, Task, load, save_description, save_model
+from headwise.models.folder.config_file import save_description
+from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.load import load, save_model
 from headwise.models.folder.run import load_weights, step_folder
 from headwise.models.folder.weights import set_weights, weights_of
 from headwise.text.kinds import train_tokenizer

@@ -16,7 +16,7 @@ from headwise.models.folder.description import Ids
 from headwise.models.folder.weights import set_weights, weights_of
 from headwise.models.published import rules
 from headwise.models.published.exchange import Imported, export_published, fitting_family, import_published
-from headwise.models.published.formats import Foreign
+from headwise.models.published.formats.value import Foreign
 
 VOCABULARY = 13
 IDS = Ids(pad=1, sos=2, eos=2)

@@ -148,7 +148,7 @@ def test_an_exported_folder_translates_in_the_same_way(
 ) -> None:
     pytest.importorskip("ctranslate2")
     family, folder = FAMILIES[name], folders(name)
-    export(folder, tmp_path / "theirs", "ctranslate2")
+    export(folder, tmp_path / "theirs")
     facts = json.loads((tmp_path / "theirs" / "translation.json").read_text())
     assert len(facts["directions"]) == len(load(folder).task.directions), "not one entry per pair of languages"
     wanted = Translator(folder, "cpu").translate(TEXTS, family.source, family.target, options=GREEDY)

@@ -8,7 +8,8 @@ import torch
 from headwise.config import TextConfig
 from headwise.errors import CheckpointError
 from headwise.models.build import build
-from headwise.models.folder.load import LoadedModel, Task, load, save_model
+from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.load import load, save_model
 from headwise.models.folder.run import load_weights
 from headwise.text.kinds import train_tokenizer
 from headwise.train.checkpoint.average import average_checkpoints

@@ -18,7 +18,8 @@ from headwise.files.tables import read_json
 from headwise.files.tensors import load_tensors
 from headwise.models.build import build
 from headwise.models.classifier import Classifier
-from headwise.models.folder.load import LoadedModel, Task, load, save_model
+from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.load import load, save_model
 from headwise.models.folder.run import step_folder
 from headwise.models.folder.weights import weights_of
 from headwise.presets import preset_config, resolve

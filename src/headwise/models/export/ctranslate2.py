@@ -18,7 +18,7 @@ from headwise.errors import ConfigError
 from headwise.models.blocks import PARALLEL
 from headwise.models.causal_lm import CausalLM
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.export.pieces import vocabularies
+from headwise.models.export.sidecar import added_to_source, decoder_start, source_frame, vocabularies
 from headwise.models.folder.description import LoadedModel
 from headwise.models.known_parts import refuse_unknown_parts
 from headwise.nn.attention import MultiHeadAttention
@@ -70,7 +70,7 @@ def write_translator(loaded: LoadedModel, folder: Path, precision: str) -> None:
     added = added_to_source(loaded)
     spec.config.add_source_bos, spec.config.add_source_eos = added
     if added[0]:
-        spec.config.bos_token = source[_source_frame(loaded)[0][0]]
+        spec.config.bos_token = source[source_frame(loaded)[0][0]]
     spec.config.decoder_start_token = decoder_start(loaded, target)
     _save(spec, folder, precision)
 
@@ -118,30 +118,7 @@ def check(config: ModelConfig) -> None:
     }
     found = [what for what, is_so in refused.items() if is_so]
     if found:
-        raise ConfigError(f"CTranslate2 has no such model: {', '.join(found)}; --to onnx or huggingface may take it")
-
-
-def added_to_source(loaded: LoadedModel) -> tuple[bool, bool]:
-    """Whether CTranslate2 itself puts the one token that begins every source before it, and the end after it."""
-    assert loaded.tokenizer is not None
-    before, after = _source_frame(loaded)
-    return len(before) == 1 and not loaded.task.tags, after == [loaded.tokenizer.eos]
-
-
-def decoder_start(loaded: LoadedModel, target: Sequence[str]) -> str | None:
-    """The token that a decoder begins with; None where it depends on the target language."""
-    assert loaded.tokenizer is not None
-    languages = set(loaded.task.targets) if loaded.task.tags else {""}
-    starts = {loaded.tokenizer.decoder_start(language) for language in languages}
-    return target[starts.pop()] if len(starts) == 1 else None
-
-
-def _source_frame(loaded: LoadedModel) -> tuple[list[int], list[int]]:
-    assert loaded.tokenizer is not None
-    if not loaded.task.tags:
-        return loaded.tokenizer.source_frame("", "")
-    source, target = loaded.task.directions[0]
-    return loaded.tokenizer.source_frame(source or (*loaded.task.sources, "")[0], target)
+        raise ConfigError(f"CTranslate2 has no such model: {', '.join(found)}; --to huggingface may take it")
 
 
 def _shape(config: ModelConfig, positions: PositionEncoding) -> dict[str, Any]:

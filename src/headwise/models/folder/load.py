@@ -14,42 +14,23 @@ from headwise.files.atomic import write_json, write_text
 from headwise.files.folder import whole_folder
 from headwise.files.tensors import load_tensors, save_tensors
 from headwise.models.folder.config_file import (
-    CONFIG,
     SHORTLIST,
     WEIGHTS,
-    is_rounded,
     load_description,
     save_description,
     shortlist_path,
 )
-from headwise.models.folder.description import INT8, Description, LoadedModel, Task
+from headwise.models.folder.description import INT8, Description, LoadedModel
 from headwise.models.folder.run import load_weights
 from headwise.models.folder.weights import Weights, check_depth, check_weights, weights_of
 from headwise.models.published.exchange import export_published
-from headwise.models.published.formats import read_foreign, write_folder
+from headwise.models.published.formats.foreign import read_foreign
+from headwise.models.published.formats.huggingface import write_folder
 from headwise.models.published.image_processor import PREPROCESSOR, preprocessor_config
 from headwise.models.published.read_folder import is_foreign, published_tokenizer, read_published
 from headwise.nn.int8 import to_int8
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
-
-__all__ = [
-    "CONFIG",
-    "SHORTLIST",
-    "WEIGHTS",
-    "Description",
-    "LoadedModel",
-    "Task",
-    "convert",
-    "is_rounded",
-    "load",
-    "load_description",
-    "read_model",
-    "read_tokenizer",
-    "save_description",
-    "save_model",
-    "shortlist_path",
-]
 
 CARD = "README.md"
 

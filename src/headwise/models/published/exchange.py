@@ -13,7 +13,7 @@ from headwise.models.folder.description import Ids
 from headwise.models.folder.weights import Weights, check_depth
 from headwise.models.published.family import Family, Head, Published
 from headwise.models.published.family_table import PUBLISHED
-from headwise.models.published.formats import Foreign
+from headwise.models.published.formats.value import Foreign
 from headwise.models.published.layout import in_halves
 from headwise.models.published.rules import Rule, to_ours, to_theirs
 

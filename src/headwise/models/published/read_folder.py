@@ -1,4 +1,4 @@
-"""Models that other programs wrote, read as ours: a Hugging Face folder, a GGUF or a llama2.c file."""
+"""Models that other programs wrote, read as ours: a Hugging Face folder or a GGUF file."""
 
 import re
 import warnings
@@ -10,10 +10,12 @@ from headwise.files.tables import read_json
 from headwise.models.folder.description import Description, Task
 from headwise.models.folder.weights import Weights
 from headwise.models.published.exchange import import_published
-from headwise.models.published.formats import GENERATION, Foreign, llama2c_files, read_foreign
+from headwise.models.published.formats.foreign import read_foreign
+from headwise.models.published.formats.huggingface import GENERATION
+from headwise.models.published.formats.value import Foreign
 from headwise.models.published.image_processor import Processor
 from headwise.models.published.sentence_transformers import sentence_settings
-from headwise.text.published.llama_files import from_gguf, from_llama2c
+from headwise.text.published.llama_files import from_gguf
 from headwise.text.published.tokenizer_folder import load_published
 from headwise.text.tokenizer import Tokenizer
 
@@ -27,9 +29,9 @@ KINDS = {"encoder_decoder": "translation", "causal_lm": "causal_lm", "masked_lm"
 def is_foreign(path: Path) -> bool:
     """Whether another program wrote this model."""
     if path.is_file():
-        return path.suffix in (".gguf", ".bin")
+        return path.suffix in (".gguf", ".bin")  # a .bin alone is refused with advice
     if not (path / "config.json").is_file():
-        return any(path.glob("*.gguf")) or bool(llama2c_files(path))
+        return any(path.glob("*.gguf"))
     described = read_json(path / "config.json")
     return isinstance(described, dict) and "format" not in described and bool(described.keys() & NAMED)
 
@@ -106,9 +108,7 @@ def _ends(path: Path, foreign: Foreign) -> tuple[int, ...]:
 def published_tokenizer(path: Path, foreign: Foreign) -> Tokenizer | None:
     if foreign.tokenizer is None:
         return load_published(path, foreign.config) if path.is_dir() else None
-    if foreign.tokenizer["kind"] == "gguf":
-        return from_gguf(foreign.tokenizer)
-    return from_llama2c(foreign.tokenizer["data"])
+    return from_gguf(foreign.tokenizer)
 
 
 def _directions(tokenizer: Tokenizer | None, foreign: Foreign) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from headwise.errors import CheckpointError
 from headwise.files.atomic import write_text
-from headwise.models.folder.load import CARD, WEIGHTS, LoadedModel, load, load_description, save_model
+from headwise.models.folder.config_file import WEIGHTS, load_description
+from headwise.models.folder.description import LoadedModel
+from headwise.models.folder.load import CARD, load, save_model
 from headwise.models.folder.run import CHECKPOINTS, load_weights
 from headwise.models.folder.weights import parameter_count, set_weights
 from headwise.train.report.card import how_to_use

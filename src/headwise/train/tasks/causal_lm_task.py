@@ -14,7 +14,7 @@ from headwise.data.batch.text_rows import TextBatch, TextRowStream, ordered_rows
 from headwise.data.prepare.plain_text import PreparedText, Text
 from headwise.data.prepare.result import SourceFile
 from headwise.errors import ConfigError
-from headwise.models.folder.load import LoadedModel, Task
+from headwise.models.folder.description import LoadedModel, Task
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored
 from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point

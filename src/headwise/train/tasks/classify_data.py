@@ -12,7 +12,7 @@ from headwise.data.prepare.result import SourceFile
 from headwise.data.read.labelled import Example, class_numbers, read_labelled, value
 from headwise.data.read.paths import recipe_path
 from headwise.errors import DataError
-from headwise.models.folder.load import CONFIG
+from headwise.models.folder.config_file import CONFIG
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.job import Say

@@ -21,7 +21,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.metrics import OF_NUMBERS, metric, shown
 from headwise.models.build import build
 from headwise.models.classifier import Classifier
-from headwise.models.folder.load import LoadedModel, Task
+from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.vision import VisionTransformer

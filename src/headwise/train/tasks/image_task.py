@@ -23,7 +23,7 @@ from headwise.data.read.paths import recipe_path
 from headwise.errors import ConfigError
 from headwise.metrics import shown
 from headwise.models.classifier import Classifier
-from headwise.models.folder.load import LoadedModel, Task
+from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
 from headwise.models.vision import VisionTransformer
 from headwise.train.checkpoint.run_state import RunState

@@ -10,7 +10,7 @@ from headwise.config import DataConfig, Recipe
 from headwise.data.prepare.plain_text import PreparedText, Text, prepare_text, text_paths
 from headwise.errors import ConfigError, DataError
 from headwise.metrics import shown
-from headwise.models.folder.load import LoadedModel
+from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.weights import parameter_count
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Tokenizer

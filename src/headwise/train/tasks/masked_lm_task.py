@@ -14,7 +14,7 @@ from headwise.data.batch.masked import MaskedBatch, MaskedStream
 from headwise.data.prepare.plain_text import PreparedText, Text
 from headwise.data.prepare.result import SourceFile
 from headwise.errors import ConfigError, DataError
-from headwise.models.folder.load import LoadedModel, Task
+from headwise.models.folder.description import LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored

@@ -19,7 +19,7 @@ from headwise.decode.translator import TranslateOptions, Translator
 from headwise.errors import ConfigError, DataError
 from headwise.evaluate import Scores, compare, evaluate
 from headwise.models.encoder_decoder import EncoderDecoder
-from headwise.models.folder.load import LoadedModel, Task
+from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
 from headwise.nn.kernels import usable_on
 from headwise.text.kinds import load_tokenizer, train_tokenizer

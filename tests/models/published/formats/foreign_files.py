@@ -119,22 +119,3 @@ def llama_gguf(tensors: Mapping[str, Tensor], changes: Mapping[str, Any] | None 
         stored[name] = f32(tensor)
     metadata = {**LLAMA_KEYS, **(changes or {})}
     return gguf({key: content for key, content in metadata.items() if content is not None}, stored, **rest)
-
-
-def llama2c(tensors: Mapping[str, Tensor]) -> bytes:
-    """The version-0 checkpoint of llama2.c."""
-    tied = "lm_head.weight" not in tensors
-    sizes = [LLAMA[name] for name in ("width", "hidden", "layers", "heads", "groups", "vocabulary", "context")]
-    sizes[5] *= 1 if tied else -1
-    parts = [tensors["model.embed_tokens.weight"]]
-    for part in (
-        "input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-        "post_attention_layernorm", "mlp.gate_proj", "mlp.down_proj", "mlp.up_proj",
-    ):  # fmt: skip
-        for layer in range(LLAMA["layers"]):
-            tensor = tensors[f"model.layers.{layer}.{part}.weight"]
-            heads = {"self_attn.q_proj": LLAMA["heads"], "self_attn.k_proj": LLAMA["groups"]}.get(part)
-            parts.append(neighbours(tensor, heads) if heads else tensor)
-    tables = torch.full((LLAMA["context"] * LLAMA["width"] // LLAMA["heads"],), 7.0)
-    parts += [tensors["model.norm.weight"], tables, *([] if tied else [tensors["lm_head.weight"]])]
-    return struct.pack("<7i", *sizes) + b"".join(part.numpy().tobytes() for part in parts)

@@ -10,8 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headwise.errors import CheckpointError
-from headwise.models.published.formats import Foreign, read_foreign, write_folder
-from tests.models.published.formats.foreign_files import llama, llama2c, llama_gguf
+from headwise.models.published.formats.foreign import read_foreign
+from headwise.models.published.formats.huggingface import write_folder
+from headwise.models.published.formats.value import Foreign
+from tests.models.published.formats.foreign_files import llama, llama_gguf
 
 TENSORS = llama()
 
@@ -27,23 +29,8 @@ def test_every_kind_is_told_by_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one/x.gguf").write_bytes(llama_gguf(TENSORS))
     (tmp_path / "renamed").write_bytes(llama_gguf(TENSORS))
-    (tmp_path / "model.bin").write_bytes(llama2c(TENSORS))
-    for name in ("folder", "one", "one/x.gguf", "renamed", "model.bin"):
+    for name in ("folder", "one", "one/x.gguf", "renamed"):
         assert whole(read_foreign(tmp_path / name)), name
-    assert read_foreign(tmp_path / "model.bin").tokenizer is None
-    (tmp_path / "tokenizer.bin").write_bytes(b"words")
-    assert read_foreign(tmp_path / "model.bin").tokenizer == {"kind": "llama2c", "data": b"words"}
-
-
-def test_a_folder_with_a_llama2c_checkpoint(tmp_path: Path) -> None:
-    (tmp_path / "stories.bin").write_bytes(llama2c(TENSORS))
-    (tmp_path / "tokenizer.bin").write_bytes(b"words")
-    read = read_foreign(tmp_path)
-    assert whole(read)
-    assert read.tokenizer == {"kind": "llama2c", "data": b"words"}
-    (tmp_path / "other.bin").write_bytes(llama2c(TENSORS))
-    with pytest.raises(CheckpointError, match=r"2 llama2\.c checkpoints \(other\.bin, stories\.bin\): name one"):
-        read_foreign(tmp_path)
 
 
 def test_a_config_beside_a_gguf_file_does_not_hide_it(tmp_path: Path) -> None:
@@ -61,13 +48,10 @@ def test_what_can_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "other.bin").write_bytes(b"other" * 100)
     (tmp_path / "nothing.bin").touch()
     for name in ("empty", "text.txt", "other.bin", "nothing.bin"):
-        with pytest.raises(CheckpointError, match=rf"{name}: .*Hugging Face folder.*gguf.*llama2\.c"):
+        with pytest.raises(CheckpointError, match=rf"{name}: .*Hugging Face folder.*gguf"):
             read_foreign(tmp_path / name)
     with pytest.raises(CheckpointError, match="no such file"):
         read_foreign(tmp_path / "nowhere")
-    (tmp_path / "later.bin").write_bytes(b"24ka" + bytes(100))
-    with pytest.raises(CheckpointError, match="version 0"):
-        read_foreign(tmp_path / "later.bin")
 
 
 def pickled(folder: Path) -> bytes:
@@ -94,7 +78,6 @@ def read_or_error(path: Path) -> Foreign | str:
 
 FILES: dict[str, Callable[[Path], bytes]] = {
     "m.gguf": lambda folder: llama_gguf(TENSORS),
-    "m.bin": lambda folder: llama2c(TENSORS),
     "model.safetensors": safetensors,
     "pytorch_model.bin": pickled,
     "legacy/pytorch_model.bin": legacy,

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headwise.errors import CheckpointError
-from headwise.models.published.formats import read_gguf
+from headwise.models.published.formats.gguf import read_gguf
 from tests.models.published.formats.foreign_files import LLAMA, f32, gguf, llama, llama_gguf, value
 
 

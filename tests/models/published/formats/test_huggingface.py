@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from headwise.errors import CheckpointError
-from headwise.models.published.formats import read_folder, write_folder
+from headwise.models.published.formats.huggingface import read_folder, write_folder
 
 CONFIG = {"model_type": "made_up", "architectures": ["MadeUp"], "hidden_size": 4, "name": "Grüße"}
 

@@ -3,7 +3,7 @@
     python translate.py < source.txt > target.txt
     python translate.py --to fr --beam 4 < source.txt
 
-It needs the program that runs the model and the one that cuts text (see README.md), and nothing else.
+It needs ctranslate2 and the package that tokenises text (see README.md), and nothing else.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import itertools
 import json
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ SORTED = 1024
 
 
 class Text:
-    """Text to pieces and back, in the way of this model."""
+    """The model's tokenizer: text to pieces and back."""
 
     def __init__(self) -> None:
         facts = FACTS["text"]
@@ -90,65 +90,8 @@ class CTranslate2:
         return [result.hypotheses[0][given:] for result in results]
 
 
-class Onnx:
-    """The likeliest token at each step."""
-
-    def __init__(self, threads: int) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        self.encoder, self.decoder = (
-            onnxruntime.InferenceSession(str(FOLDER / f"{name}.onnx"), options) for name in ("encoder", "decoder")
-        )
-        self.names: dict[str, list[str]] = {
-            side: json.loads((FOLDER / FACTS["vocabularies"][side]).read_text(encoding="utf-8"))
-            for side in ("source", "target")
-        }
-        self.ids = {side: {piece: i for i, piece in enumerate(names)} for side, names in self.names.items()}
-
-    def translate(self, sources: list[list[str]], prefix: list[str], beam: int) -> list[list[str]]:
-        import numpy as np
-
-        if beam != 1:
-            raise SystemExit("translate.py: with ONNX there is greedy search alone: --beam 1")
-        unknown, (start, *forced) = FACTS["unknown"], [self.ids["target"][piece] for piece in prefix]
-        rows = [[self.ids["source"].get(piece, unknown) for piece in source] for source in sources]
-        source = np.full((len(rows), max(map(len, rows))), FACTS["pad"], np.int64)
-        for number, ids in enumerate(rows):
-            source[number, : len(ids)] = ids
-        limits = [2 * len(ids) + 10 + len(forced) for ids in rows]
-        known = dict(zip(_names(self.encoder.get_outputs()), self.encoder.run(None, {"source": source}), strict=True))
-        past = {
-            value.name: np.zeros((len(rows), value.shape[1], 0, value.shape[3]), known["cross_key_0"].dtype)
-            for value in self.decoder.get_inputs()
-            if value.name.startswith("past_")
-        }
-        tokens = np.full(len(rows), start, np.int64)
-        written: list[list[int]] = [[] for _ in rows]
-        going = set(range(len(rows)))
-        while going:
-            given = {"tokens": tokens, "source": source, **known, **past}
-            step = dict(zip(_names(self.decoder.get_outputs()), self.decoder.run(None, given), strict=True))
-            past = {name.replace("present", "past"): step[name] for name in step if name.startswith("present")}
-            logits = step["logits"]
-            logits[:, FACTS["never"]] = -np.inf
-            done = len(written[next(iter(going))])
-            tokens = logits.argmax(-1) if done >= len(forced) else np.full(len(rows), forced[done], np.int64)
-            for row in list(going):
-                if tokens[row] != FACTS["end"]:
-                    written[row].append(int(tokens[row]))
-                if tokens[row] == FACTS["end"] or len(written[row]) >= limits[row]:
-                    going.remove(row)
-        return [[self.names["target"][i] for i in row[len(forced) :]] for row in written]
-
-
-def _names(values: Iterable[Any]) -> list[str]:
-    return [value.name for value in values]
-
-
 def direction(source: str | None, target: str | None) -> dict[str, Any]:
-    """What to put around a text for these languages."""
+    """Pieces to put around a text for these languages."""
     rows: list[dict[str, Any]] = FACTS["directions"]
     if FACTS["sources"]:  # any of these to any target
         codes = [each["source"] for each in FACTS["sources"]]
@@ -168,14 +111,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--from", dest="source", metavar="L", help="source language, where there are several")
     parser.add_argument("--to", dest="target", metavar="L", help="target language, where there are several")
-    parser.add_argument(
-        "--beam", type=int, default=FACTS["beam"], help="beam width; 1 is greedy (default: %(default)s)"
-    )
-    parser.add_argument("--threads", type=int, default=0, help="default: a thread a core")
+    parser.add_argument("--beam", type=int, default=4, help="beam width; 1 is greedy (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=0, help="default: one per core")
     args = parser.parse_args()
     around = direction(args.source, args.target)
     text = Text()
-    engine = CTranslate2(args.threads) if FACTS["runs_in"] == "ctranslate2" else Onnx(args.threads)
+    engine = CTranslate2(args.threads)
     sys.stdin.reconfigure(encoding="utf-8-sig", errors="replace")  # type: ignore[union-attr]
     number = 0
     while lines := [line.rstrip("\n") for line in itertools.islice(sys.stdin, SORTED)]:
@@ -200,9 +141,9 @@ def main() -> None:
 
 
 def translated(
-    engine: "CTranslate2 | Onnx", sources: dict[int, list[str]], places: list[int], start: list[str], beam: int
+    engine: CTranslate2, sources: dict[int, list[str]], places: list[int], start: list[str], beam: int
 ) -> list[list[str] | None]:
-    """The pieces of each; None for one that has more positions than the model knows."""
+    """Pieces of each translation; None for a text that has more positions than the model knows."""
     try:
         return list(engine.translate([sources[place] for place in places], start, beam))
     except RuntimeError as error:

@@ -17,9 +17,9 @@ class Foreign:
     where: str
     """The file or folder it was read from, for messages."""
     tokenizer: dict[str, Any] | None
-    """A tokenizer that came inside or beside the weights, unread; None where it is files of its own in the folder.
+    """A tokenizer that came inside the weights, unread; None where it is files of its own in the folder.
 
-    {"kind": "gguf", and every "tokenizer.*" key of the file} or {"kind": "llama2c", "data": bytes}.
+    {"kind": "gguf", and every "tokenizer.*" key of the file}.
     """
 
 

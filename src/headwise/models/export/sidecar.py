@@ -1,42 +1,39 @@
-"""What lies beside the weights of an exported model, so that it can be used where Headwise is not."""
+"""Files beside the weights of an exported model, so that it can be used where Headwise is not."""
 
+import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from headwise.errors import ConfigError
 from headwise.files.atomic import write_json, write_text
-from headwise.models.export.ctranslate2 import added_to_source, decoder_start
-from headwise.models.export.names import DECODER, ENCODER, OPSET, WEIGHTS
-from headwise.models.export.pieces import vocabularies
 from headwise.models.folder.description import LoadedModel
-from headwise.text.published.hf_tokenizer import Library
-from headwise.text.published.mapped import SOURCE, TARGET, Mapped
+from headwise.text.published.hf_tokenizer import DESCRIPTION, Library, parse
+from headwise.text.published.mapped import SOURCE, TABLE, TARGET, TARGET_TABLE, Mapped
 from headwise.text.stored import MODEL_NAME
 from headwise.text.tokenizer import Tokenizer
 from headwise.text.trained.subwords import Bpe, Unigram
 
 FACTS, PROGRAM, README = "translation.json", "translate.py", "README.md"
 PROGRAMS = Path(__file__).parent / "programs"
-NEEDS = {"sentencepiece": "sentencepiece", "tokenizers": "tokenizers", "headwise": "headwise"}
 
 
-def write_beside(loaded: LoadedModel, folder: Path, to: str, precision: str, name: str) -> None:
-    """Tokenizer, README and, for a translator, what stands around texts and a program that shows all of it."""
+def write_sidecar(loaded: LoadedModel, folder: Path, precision: str, name: str) -> None:
+    """Write tokenizer and README and, for a translator, what stands around texts and a program that uses it."""
     assert loaded.tokenizer is not None
     write_tokenizer(loaded.tokenizer, folder)
     how = text_facts(loaded.tokenizer)
     if loaded.task.kind != "translation":
         write_text(folder / README, _generator_readme(name, precision, how))
         return
-    facts = {"runs_in": to, "precision": precision, "beam": 4 if to == "ctranslate2" else 1, "text": how}
-    facts |= _ctranslate2_facts(loaded) if to == "ctranslate2" else _onnx_facts(loaded, folder)
-    write_json(folder / FACTS, facts)
+    write_json(folder / FACTS, {"precision": precision, "text": how, **_direction_facts(loaded)})
     shutil.copyfile(PROGRAMS / PROGRAM, folder / PROGRAM)
-    write_text(folder / README, _readme(loaded, name, to, precision, how))
+    write_text(folder / README, _readme(loaded, name, precision, how))
 
 
 def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """The files that other programs read, where there are such; else our own."""
+    """Write the tokenizer in the files that other programs read, or in ours where it has no others."""
     if isinstance(tokenizer, Library | Mapped):
         tokenizer.save_published(folder)
     else:
@@ -44,7 +41,7 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def text_facts(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Which program cuts text, from which files, and what is done to the text before."""
+    """Which package tokenises text, from which files, and what is done to the text before."""
     facts: dict[str, Any] = {"normalised": not tokenizer.keeps_text, "escaped": False}
     if isinstance(tokenizer, Unigram | Bpe):
         return {"by": "sentencepiece", "source": MODEL_NAME, "target": MODEL_NAME, **facts, "escaped": True}
@@ -90,8 +87,8 @@ def _named(loaded: LoadedModel, rows: list[dict[str, Any]]) -> list[dict[str, An
     ]
 
 
-def _ctranslate2_facts(loaded: LoadedModel) -> dict[str, Any]:
-    """Without what CTranslate2 adds by itself."""
+def _direction_facts(loaded: LoadedModel) -> dict[str, Any]:
+    """Pieces around texts by direction, without those that CTranslate2 adds by itself."""
     assert loaded.tokenizer is not None
     begins, ends = added_to_source(loaded)
     started = decoder_start(loaded, vocabularies(loaded.tokenizer, loaded.description.rows)[1]) is not None
@@ -104,43 +101,38 @@ def _ctranslate2_facts(loaded: LoadedModel) -> dict[str, Any]:
     return {"directions": directions, "sources": sources, "starts": started}
 
 
-def _onnx_facts(loaded: LoadedModel, folder: Path) -> dict[str, Any]:
-    """With the ids that a search needs, and the vocabularies as files of their own."""
-    tokenizer = loaded.tokenizer
-    assert tokenizer is not None
-    source, target = vocabularies(tokenizer, loaded.description.rows)
-    files = {"source": "source_vocabulary.json", "target": "target_vocabulary.json"}
-    if source == target:
-        files = dict.fromkeys(files, "shared_vocabulary.json")
-    write_json(folder / files["source"], source)
-    write_json(folder / files["target"], target)
-    return {
-        "opset": OPSET,
-        "directions": _named(loaded, _directions(loaded)),
-        "sources": _named(loaded, _sources(loaded)),
-        "vocabularies": files,
-        "pad": tokenizer.pad,
-        "unknown": tokenizer.unk,
-        "end": tokenizer.eos,
-        "never": list(tokenizer.specials),
-    }
+def added_to_source(loaded: LoadedModel) -> tuple[bool, bool]:
+    """Whether CTranslate2 itself puts the one token that begins every source before it, and the end after it."""
+    assert loaded.tokenizer is not None
+    before, after = source_frame(loaded)
+    return len(before) == 1 and not loaded.task.tags, after == [loaded.tokenizer.eos]
 
 
-def _readme(loaded: LoadedModel, name: str, to: str, precision: str, how: dict[str, Any]) -> str:
-    program = {"ctranslate2": "ctranslate2", "onnx": "onnxruntime"}[to]
-    files = {
-        "ctranslate2": "- `model.bin`, `config.json`, `*_vocabulary.json`: what `ctranslate2.Translator` loads.\n",
-        "onnx": (
-            f"- `{ENCODER}`, `{DECODER}`, `{WEIGHTS}`: ONNX of opset {OPSET}; the weights of both are in one file.\n"
-            "- `*_vocabulary.json`: the piece of each id.\n"
-        ),
-    }[to]
+def decoder_start(loaded: LoadedModel, target: Sequence[str]) -> str | None:
+    """The token that a decoder begins with; None where it depends on the target language."""
+    assert loaded.tokenizer is not None
+    languages = set(loaded.task.targets) if loaded.task.tags else {""}
+    starts = {loaded.tokenizer.decoder_start(language) for language in languages}
+    return target[starts.pop()] if len(starts) == 1 else None
+
+
+def source_frame(loaded: LoadedModel) -> tuple[list[int], list[int]]:
+    """Ids before and after a source, in the first direction."""
+    assert loaded.tokenizer is not None
+    if not loaded.task.tags:
+        return loaded.tokenizer.source_frame("", "")
+    source, target = loaded.task.directions[0]
+    return loaded.tokenizer.source_frame(source or (*loaded.task.sources, "")[0], target)
+
+
+def _readme(loaded: LoadedModel, name: str, precision: str, how: dict[str, Any]) -> str:
     return (
-        f"# {name}, for {program}\n\n"
+        f"# {name}, for CTranslate2\n\n"
         f"A translator ({loaded.task.known_directions}) in {precision}, written by Headwise.\n\n"
-        f"```sh\npip install {program} {NEEDS[how['by']]}\n"
+        f"```sh\npip install ctranslate2 {how['by']}\n"
         f"python {PROGRAM}{loaded.task.how_to_ask} < source.txt > target.txt\n```\n\n"
-        f"{files}- `{FACTS}`: what stands before and after a source, what a translation starts with, how text is cut.\n"
+        "- `model.bin`, `config.json`, `*_vocabulary.json`: what `ctranslate2.Translator` loads.\n"
+        f"- `{FACTS}`: what stands before and after a source, what a translation starts with, how text is tokenised.\n"
         f"- `{PROGRAM}`: a program that uses all of it, to start from. It takes a line as it is; Headwise itself\n"
         f"  splits texts of more than {loaded.task.usual_tokens} tokens into sentences, as the model knows them.\n"
     )
@@ -148,7 +140,31 @@ def _readme(loaded: LoadedModel, name: str, to: str, precision: str, how: dict[s
 
 def _generator_readme(name: str, precision: str, how: dict[str, Any]) -> str:
     return (
-        f"# {name}, for ctranslate2\n\nA language model in {precision}, written by Headwise. "
+        f"# {name}, for CTranslate2\n\nA language model in {precision}, written by Headwise. "
         "`ctranslate2.Generator` loads this folder; its pieces are those of "
-        f"`{how.get('source', 'tokenizer.json')}`.\n\n```sh\npip install ctranslate2 {NEEDS[how['by']]}\n```\n"
+        f"`{how.get('source', 'tokenizer.json')}`.\n\n```sh\npip install ctranslate2 {how['by']}\n```\n"
     )
+
+
+def vocabularies(tokenizer: Tokenizer, rows: int) -> tuple[list[str], list[str]]:
+    """Names of the `rows` of an embedding, of the source and of the target, as the tokenizer's files spell them."""
+    if isinstance(tokenizer, Mapped):
+        files = tokenizer.parts.files
+        tables = [json.loads(files[TABLE]), json.loads(files.get(TARGET_TABLE, files[TABLE]))]
+        own = {i: tokenizer.pieces([i])[0] for i in range(tokenizer.size) if tokenizer.is_special(i)}
+        source, target = ({**own, **{i: piece for piece, i in table.items()}} for table in tables)
+    elif isinstance(tokenizer, Library):
+        found = parse(tokenizer.parts.files[DESCRIPTION]).get_vocab(with_added_tokens=True)
+        source = target = {i: piece for piece, i in found.items()}
+    else:
+        source = target = dict(enumerate(tokenizer.pieces(range(tokenizer.size))))
+    return _filled(source, rows), _filled(target, rows)
+
+
+def _filled(pieces: dict[int, str], rows: int) -> list[str]:
+    """A name for each row, also for those that no text leads to; two equal names are an error."""
+    names = [pieces.get(i, f"<unused{i}>") for i in range(rows)]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ConfigError(f"two tokens of this model are both called {twice!r}: a vocabulary by name cannot hold them")
+    return names
