@@ -6,83 +6,25 @@ import os
 import pickle
 import re
 import shutil
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sentencepiece
 
 from headwise.errors import CheckpointError, ConfigError
 from headwise.text.kinds import load_tokenizer
-from headwise.text.published.llama_files import from_gguf
 from headwise.text.published.mapped import Mapped
 from headwise.text.published.tokenizer_folder import load_published
 from headwise.text.tokenizer import Tokenizer
 from tests.text.corpus import CORPUS, trained
+from tests.text.published.comparing import STRINGS, check, load, reference
 from tests.text.published.published_files import FAMILIES
 from tests.text.strings import mixed
-
-STRINGS = mixed(1200)
 
 OTHERWISE = ("llama", "mbart")
 """Where the reference library, version 5, does not do what the original, SentencePiece, does: it drops the space
 before a Llama text that begins with one, and mBART's normaliser. Here the original counts."""
-
-
-def load(folder: Path) -> Tokenizer:
-    path = folder / "config.json"
-    tokenizer = load_published(folder, json.loads(path.read_text()) if path.exists() else {})
-    assert tokenizer is not None
-    return tokenizer
-
-
-def reference(folder: Path, **options: Any) -> Any:
-    transformers = pytest.importorskip("transformers")
-    return transformers.AutoTokenizer.from_pretrained(folder, **options)
-
-
-def check(ours: Tokenizer, theirs: Any, texts: list[str]) -> None:
-    """Equal ids, equal text from them, equal framing of one and of two texts."""
-    ids = [theirs(text, add_special_tokens=False)["input_ids"] for text in texts]
-    assert [ours.encode(text) for text in texts] == ids
-    assert ours.encode_batch(texts) == ids
-    assert [ours.decode(each) for each in ids] == [theirs.decode(each, skip_special_tokens=True) for each in ids]
-    check_frames(ours, theirs, texts[:300])
-
-
-def check_frames(ours: Tokenizer, theirs: Any, texts: list[str]) -> None:
-    for first, second in zip(texts, reversed(texts), strict=True):
-        one, two = (theirs(text, add_special_tokens=False)["input_ids"] for text in (first, second))
-        assert ours.frame(one)[0] == theirs(first)["input_ids"]
-        if not second:
-            continue  # the reference takes an empty second text for none
-        pair = theirs(first, second)
-        ids, segments = ours.frame(one, two)
-        assert ids == pair["input_ids"]
-        if "token_type_ids" in pair:
-            assert segments == pair["token_type_ids"]
-
-
-@pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {name: make(tmp_path_factory.mktemp("published") / name) for name, make in FAMILIES.items()}
-
-
-@pytest.fixture(scope="session")
-def published(folders: dict[str, Path]) -> dict[str, Tokenizer]:
-    return {name: load(folder) for name, folder in folders.items()}
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """The reference warns of what is no concern here."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name not in OTHERWISE])
@@ -95,40 +37,6 @@ def test_equal_to_the_reference_on_common_text(
     folders: dict[str, Path], published: dict[str, Tokenizer], family: str
 ) -> None:
     check(published[family], reference(folders[family]), [text for text in CORPUS if text.isprintable()])
-
-
-SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "bert": [
-        {"do_lower_case": False},
-        {"strip_accents": False},
-        {"strip_accents": True, "do_lower_case": False},
-        {"tokenize_chinese_chars": False},
-        {"cls_token": "[PAD]"},
-        {"cls_token": "[NEW]"},
-        {"sep_token": "[CLS]"},
-        {"unk_token": "[MASK]"},
-    ],
-    "gpt2": [{"add_prefix_space": True}],
-    "gpt_neox": [{"add_prefix_space": True}],
-    "roberta": [{"add_prefix_space": True}, {"cls_token": "<pad>"}, {"sep_token": "<mask>"}],
-    "bart": [{"add_prefix_space": True, "cls_token": "<pad>"}],
-    "gpt": [{}, {"unk_token": "the</w>"}],
-    "albert": [{"do_lower_case": False}, {"keep_accents": True}, {"add_prefix_space": False}],
-    "xlm_roberta": [{"add_prefix_space": False}],
-    "camembert": [{"add_prefix_space": False}],
-    "llama": [{"add_prefix_space": False}],
-}
-
-
-@pytest.mark.parametrize(("family", "settings"), [(name, each) for name, all_ in SETTINGS.items() for each in all_])
-def test_tokenizer_config_wins_over_tokenizer_json(
-    folders: dict[str, Path], family: str, settings: dict[str, Any], tmp_path: Path
-) -> None:
-    reference(folders[family]).save_pretrained(tmp_path)
-    path = tmp_path / "tokenizer_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
-    (tmp_path / "config.json").write_bytes((folders[family] / "config.json").read_bytes())
-    check(load(tmp_path), reference(tmp_path), STRINGS[::3])
 
 
 def test_an_unknown_token_must_be_in_the_vocabulary(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -314,44 +222,6 @@ def test_marian_cuts_targets_with_the_target_model(folders: dict[str, Path], pub
     assert published["bert"].encode_target_batch(CORPUS) == published["bert"].encode_batch(CORPUS)
 
 
-def test_the_same_from_gguf(folders: dict[str, Path], published: dict[str, Tokenizer]) -> None:
-    model = (folders["llama"] / "tokenizer.model").read_bytes()
-    ids = published["llama"].encode_batch(STRINGS)
-    original = sentencepiece.SentencePieceProcessor(model_proto=model)
-    count = range(original.get_piece_size())
-    kinds = [
-        2 if original.is_unknown(i) else 3 if original.is_control(i) else 6 if original.is_byte(i) else 1 for i in count
-    ]
-    metadata = {
-        "tokenizer.ggml.model": "llama",
-        "tokenizer.ggml.tokens": [original.id_to_piece(i) for i in count],
-        "tokenizer.ggml.scores": [original.get_score(i) for i in count],
-        "tokenizer.ggml.token_type": kinds,
-        "tokenizer.ggml.bos_token_id": 1,
-        "tokenizer.ggml.eos_token_id": 2,
-    }
-    tokenizer = from_gguf(metadata)
-    assert tokenizer.encode_batch(STRINGS) == ids
-    assert tokenizer.frame([5])[0] == published["llama"].frame([5])[0] == [1, 5]
-
-
-def test_byte_level_gguf(folders: dict[str, Path], published: dict[str, Tokenizer]) -> None:
-    ids = json.loads((folders["gpt2"] / "vocab.json").read_text())
-    merges = (folders["gpt2"] / "merges.txt").read_text().splitlines()[1:]
-    metadata = {
-        "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.tokens": sorted(ids, key=ids.__getitem__),
-        "tokenizer.ggml.merges": merges,
-        "tokenizer.ggml.token_type": [3] + [1] * (len(ids) - 1),
-        "tokenizer.ggml.eos_token_id": 0,
-    }
-    assert from_gguf(metadata).encode_batch(STRINGS) == published["gpt2"].encode_batch(STRINGS)
-    with pytest.raises(ConfigError, match="'strange'"):
-        from_gguf({**metadata, "tokenizer.ggml.pre": "strange"})
-    with pytest.raises(ConfigError, match="'bert'"):
-        from_gguf({**metadata, "tokenizer.ggml.model": "bert"})
-
-
 def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
     assert load_published(tmp_path, {}) is None
 
@@ -389,50 +259,6 @@ def test_damaged_files(folders: dict[str, Path], tmp_path: Path, name: str) -> N
     (tmp_path / name).write_bytes(b"{")
     with pytest.raises(CheckpointError, match="damaged"):
         load_published(tmp_path, {})
-
-
-def replacing(times: int) -> dict[str, Any]:
-    return {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * times}
-
-
-HOSTILE: dict[str, dict[str, Any]] = {
-    "growing normalisers": {"normalizer": {"type": "Sequence", "normalizers": [replacing(1000)] * 3}},
-    "an empty pattern": {"normalizer": {"type": "Replace", "pattern": {"String": ""}, "content": "b" * 100}},
-    "a growing decoder": {"decoder": replacing(10**6)},
-    "a backtracking pattern": {
-        "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a+)+b"}, "behavior": "Isolated", "invert": False}
-    },
-    "no pattern": {"normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": "b"}},
-    "merges of unknown pieces": {"model": {"type": "BPE", "vocab": {"a": 0, "[CLS]": 1}, "merges": [["a", "zz"]]}},
-    "merges to unknown pieces": {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]]}},
-    "words without an unknown one": {"model": {"type": "WordLevel", "vocab": {"[CLS]": 1}, "unk_token": "no"}},
-    "no words": {"model": {"type": "WordLevel", "vocab": {}, "unk_token": "[UNK]"}, "added_tokens": []},
-    "no pieces": {"model": {"type": "Unigram", "vocab": [], "unk_id": 0}, "added_tokens": []},
-    "pieces without an unknown one": {"model": {"type": "Unigram", "vocab": [["b", -1.0]]}, "added_tokens": []},
-    "an id beyond all bounds": {
-        "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 10**9}, "unk_token": "[UNK]"}
-    },
-    "a frame of unknown tokens": {
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [{"SpecialToken": {"id": "no", "type_id": 0}}],
-            "pair": [],
-            "special_tokens": {},
-        }
-    },
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_tokenizer_is_refused_in_one_line(folders: dict[str, Path], name: str, tmp_path: Path) -> None:
-    reference(folders["bert"]).save_pretrained(tmp_path)
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | HOSTILE[name]))
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
-    with pytest.raises(CheckpointError) as caught:
-        load(tmp_path).encode("a" * 3000)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"x": ' + "9" * 5000 + "}"], ids=["deep", "digits"])
