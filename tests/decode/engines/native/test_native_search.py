@@ -209,6 +209,17 @@ def test_attention_is_that_of_the_model(shape: dict[str, object]) -> None:
     assert native_model(model, 2).attention([], []) == []
 
 
+def test_a_padding_id_within_a_source_is_text() -> None:
+    model = speaking(3)
+    native = native_model(to_int8(model))
+    options = SearchOptions(sos=SOS, eos=EOS, beam=3)
+    source, inside = [5, 6, 7, EOS], [5, PAD, 6, 7, EOS]
+    request = SearchRequest([source, inside, [*inside, PAD, PAD]], [9] * 3, options, [[]] * 3)
+    first, second, padded = native.search(request)
+    assert plain(second) == plain(padded)
+    assert [one.score for one in first] != [one.score for one in second]
+
+
 def test_a_long_search_can_be_interrupted() -> None:
     """Though there are positions enough for all of it."""
 
