@@ -189,8 +189,9 @@ def work(folder: Path, args: argparse.Namespace) -> None:
 
     from headwise.config import CorpusConfig, DataConfig, TextConfig
     from headwise.data.batch.padded_pairs import PaddedPairStream
-    from headwise.data.prepare.parallel_text import prepare
-    from headwise.text.kinds import load_tokenizer, train_tokenizer
+    from headwise.data.prepare import passes
+    from headwise.data.prepare.parallel_text import PairPreparation
+    from headwise.text.kinds import train_tokenizer
 
     def trained(*given: Any) -> Any:
         begins("tokenizer")
@@ -203,15 +204,9 @@ def work(folder: Path, args: argparse.Namespace) -> None:
     }
     data = DataConfig(source_language="xx", target_language="yy", train=(CorpusConfig(**files),))  # type: ignore[arg-type]
     begins("read and clean")
-    prepared = prepare(
-        data,
-        TextConfig(kind=args.tokenizer),
-        folder / "cache",
-        1,
-        lambda text: None,
-        train_tokenizer=trained,
-        load_tokenizer=load_tokenizer,
-    )
+    passes.train_tokenizer = trained
+    text = TextConfig(kind=args.tokenizer)
+    prepared = PairPreparation.of(data, text, folder / "cache", 1, lambda text: None).prepare()
     begins("first batch")
     stream = PaddedPairStream(prepared.train, prepared.tokenizer, args.batch_tokens, 1)
     batches = batches_from(stream)

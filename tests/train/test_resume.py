@@ -135,12 +135,16 @@ def test_the_same_recipe_twice_is_the_same_model(tmp_path: Path, corpus: Path) -
 
 def test_changed_data_is_refused(tmp_path: Path, corpus: Path) -> None:
     """Even where the tokenizer stays the same: the place in the data would mean other batches."""
-    settings = {"text.kind": "bytes", "train.steps": 2}
+    settings = {"text.kind": "bytes", "train.steps": 2, "data.cache": ""}
     train(run_recipe(corpus, tmp_path / "run", settings), silent)
+    prepared = sorted((tmp_path / "run" / "data").iterdir())
     with corpus.open("a", encoding="utf-8") as file:
         file.write("one more\tnoch eins\n")
+    said: list[str] = []
     with pytest.raises(ConfigError, match="begun with other data"):
-        train(run_recipe(corpus, tmp_path / "run", {**settings, "train.steps": 3}), silent)
+        train(run_recipe(corpus, tmp_path / "run", {**settings, "train.steps": 3}), said.append)
+    assert not [line for line in said if "reading" in line], "it is refused before anything is read"
+    assert sorted((tmp_path / "run" / "data").iterdir()) == prepared
 
 
 def test_a_folder_is_trained_by_one_process_at_a_time(tmp_path: Path, corpus: Path) -> None:

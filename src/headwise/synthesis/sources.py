@@ -12,12 +12,12 @@ from headwise.data.prepare.disk_cache import cached
 from headwise.data.prepare.duplicates import SeenHashes
 from headwise.data.prepare.fingerprint import fingerprint, hash_files
 from headwise.data.prepare.held_out import HeldOut, most_held_out
-from headwise.data.prepare.plain_text import text_paths
-from headwise.data.prepare.progress import Progress, counted
+from headwise.data.prepare.progress import Throttle, counted
 from headwise.data.prepare.synthetic import never_held_out, synthetic_files
 from headwise.data.read.corpus import corpus_languages, corpus_paths, read_corpus
 from headwise.data.read.files import numbered_lines
 from headwise.data.read.pairs import Pair
+from headwise.data.read.text_files import text_paths
 from headwise.errors import DataError
 from headwise.files.atomic import write_json
 from headwise.train.job import Say
@@ -80,9 +80,15 @@ def _choose(recipe: Recipe, home: Path, keep_references: bool, say: Say) -> None
             file.writelines(f"{pair.source}\t{pair.target}\n" for pair in pairs)
     reports, lines, references = [], [], []
     seen, translated = SeenHashes(), SeenHashes()
+    held_out_texts: dict[str, set[str]] = {}
+    for (source, target), pairs in held_out.items():
+        held_out_texts.setdefault(source, set()).update(pair.source for pair in pairs)
+        held_out_texts.setdefault(target, set()).update(pair.target for pair in pairs)
     for number, corpus in enumerate(data.train):
         direction = corpus_languages(corpus, data)
-        forbidden = {pair.source for pair in held_out.get(direction, [])}
+        sources_held_out, targets_held_out = (held_out_texts.get(language, set()) for language in direction)
+        if corpus.text:  # its targets are the sources again
+            targets_held_out = set()
         report, count = CleaningReport(), 0
         paired = keep_references and not corpus.text
         with (
@@ -91,7 +97,11 @@ def _choose(recipe: Recipe, home: Path, keep_references: bool, say: Say) -> None
         ):
             beside.write("source\ttarget\n")
             for chunk in _cleaned(corpus, data, report, seen, say):
-                allowed = [pair for pair in chunk if pair.source not in forbidden]
+                allowed = [
+                    pair
+                    for pair in chunk
+                    if pair.source not in sources_held_out and pair.target not in targets_held_out
+                ]
                 report.held_out += len(chunk) - len(allowed)
                 # A source with several translations is translated once.
                 fresh = translated.add(pair_hashes([Pair(p.source, "", "", 0) for p in allowed], "\t".join(direction)))
@@ -145,7 +155,7 @@ def _cleaned(
 ) -> Iterator[list[Pair]]:
     """The pairs of a corpus as training would clean them; those of plain text are its lines twice."""
     rules = replace(data.clean, copies=False) if corpus.text else data.clean
-    pairs = counted(_read(corpus, data), {}, Progress(say))
+    pairs = counted(_read(corpus, data), {}, Throttle(say))
     return (chunk for chunk, _ in clean(pairs, rules, report, seen, "\t".join(corpus_languages(corpus, data))))
 
 

@@ -41,7 +41,7 @@ FOLDER = "a folder"
 
 def data_folder(recipe: Recipe, run: Path) -> Path:
     """Where the prepared data of a run is."""
-    return Path(recipe.data.cache) if recipe.data.cache else run / DATA
+    return Path(recipe.data.cache).expanduser() if recipe.data.cache else run / DATA
 
 
 @contextlib.contextmanager

@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from headwise.config import CleanConfig, CorpusConfig, DataConfig, TextConfig
-from headwise.data.prepare import passes as build
-from headwise.data.prepare import progress
-from headwise.data.prepare.parallel_text import prepare
+from headwise.data.prepare import parallel_text, passes, progress
+from headwise.data.prepare.parallel_text import PairPreparation
 from headwise.data.prepare.result import Prepared, TrainCorpus
 from headwise.errors import ConfigError, DataError
 from headwise.files.lock import locked
@@ -29,7 +28,7 @@ WORDS = ["red", "green", "blue", "old", "new", "big", "small", "round"]
 
 
 class Preparation:
-    """Calls `prepare`, keeping what it said and what the tokenizer was trained on."""
+    """Prepares pairs, keeping what was said and what the tokenizer was trained on."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,16 +43,21 @@ class Preparation:
         return tiny.make(languages)
 
     def __call__(self, data: DataConfig, seed: int = 1, text: TextConfig | None = None, **more: Any) -> Prepared:
-        return prepare(
-            data,
-            text or TextConfig(),
-            self.folder,
-            seed,
-            self.said.append,
-            train_tokenizer=self.train,
-            load_tokenizer=tiny.load,
-            **more,
-        )
+        CURRENT.run = self
+        return PairPreparation.of(data, text or TextConfig(), self.folder, seed, self.said.append, **more).prepare()
+
+
+CURRENT = threading.local()
+
+
+@pytest.fixture(autouse=True)
+def _tiny_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(text: TextConfig, texts: Iterable[str], languages: Sequence[str]) -> TinyTokenizer:
+        trained: TinyTokenizer = CURRENT.run.train(text, texts, languages)
+        return trained
+
+    monkeypatch.setattr(passes, "train_tokenizer", train)
+    monkeypatch.setattr(parallel_text, "load_tokenizer", tiny.load)
 
 
 @pytest.fixture
@@ -111,6 +115,22 @@ def test_no_source_stands_in_both_parts(write: Write, tmp_path: Path, run: Prepa
     assert sources.isdisjoint(prepared.valid[0].sources)
     assert prepared.reports[0].dropped["validation"].count > 0
     assert prepared.reports[0].kept == len(prepared.train[0].corpus)
+
+
+def test_no_target_stands_in_both_parts(write: Write, tmp_path: Path, run: Preparation) -> None:
+    """Also not in back-translations, where only the sources are new, nor in corpora of other source languages."""
+    pairs = sentences(200)
+    write("a.tsv", tsv(pairs))
+    write("made.tsv", tsv((f"made {source}", target) for source, target in pairs))
+    write("made.tsv.json", NOTE)
+    write("fr.tsv", tsv((f"le {source}", target) for source, target in pairs))
+    data = table(tmp_path, "a.tsv", "made.tsv", "fr.tsv")
+    prepared = run(replace(data, train=(*data.train[:2], replace(data.train[2], source_language="fr"))))
+    targets = {target for valid in prepared.valid for target in valid.targets}
+    assert len(targets) > 10
+    for train in prepared.train:
+        assert targets.isdisjoint(target for _, target in decoded(train))
+    assert all(report.kept == len(train.corpus) for report, train in zip(prepared.reports, prepared.train, strict=True))
 
 
 def test_the_held_out_pairs_depend_on_content_and_seed_alone(write: Write, tmp_path: Path) -> None:
@@ -196,7 +216,7 @@ def test_a_second_start_reads_nothing(
         assert run.folder in Path(stream.name).parents, "files are hashed again"
         return digest(stream, kind)
 
-    monkeypatch.setattr(build, "read_corpus", refuse)
+    monkeypatch.setattr(passes, "read_corpus", refuse)
     monkeypatch.setattr(hashlib, "file_digest", of_prepared)
     second = run(replace(data, train=(replace(data.train[0], weight=2.5, licence="other"),)))
     assert TinyTokenizer.encoded == encoded
@@ -334,7 +354,7 @@ def test_an_interrupted_build_leaves_nothing(
 ) -> None:
     write("a.tsv", tsv(sentences(100)))
     with monkeypatch.context() as patch:
-        patch.setattr(build, "write_json", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(passes, "write_json", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(table(tmp_path, "a.tsv"))
     assert [path.name for path in run.folder.iterdir()] == ["files.json"]
@@ -348,7 +368,7 @@ def test_a_full_disk_is_a_data_error(
         raise OSError(28, "No space left on device")
 
     write("a.tsv", tsv(sentences(100)))
-    monkeypatch.setattr(build, "write_json", full)
+    monkeypatch.setattr(passes, "write_json", full)
     with pytest.raises(
         DataError,
         match=r"cannot write the prepared data: the disk is full: .*data\.cache",

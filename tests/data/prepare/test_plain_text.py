@@ -11,9 +11,10 @@ from headwise.config import CorpusConfig, DataConfig, LanguageConfig, TextConfig
 from headwise.data.batch.masked import Frame, MaskedStream, Masks
 from headwise.data.batch.stream import Position, batches_from
 from headwise.data.batch.text_rows import RowOrder, TextRowStream, ordered_rows
-from headwise.data.prepare.plain_text import PreparedText, Text, prepare_text, text_blocks
+from headwise.data.prepare.plain_text import PreparedText, TextPreparation, TokenText
+from headwise.data.read.text_files import text_blocks
 from headwise.errors import ConfigError, DataError
-from headwise.text.kinds import load_tokenizer, train_tokenizer
+from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 
 PROSE = "one  line\r\nanother,  with spaces \n\n\ta new one\nthe end"
@@ -32,19 +33,11 @@ def prepared(
     corpora = {part: (CorpusConfig(text=tuple(names)),) for part, names in parts.items()}
     data = DataConfig(folder=str(folder), **{"train": (CorpusConfig(text=tuple(texts)),), **corpora})
     text = TextConfig(kind=kind, lossless=lossless)
-    return prepare_text(
-        data,
-        text,
-        folder / "cache",
-        lambda _: None,
-        train_tokenizer=train_tokenizer,
-        load_tokenizer=load_tokenizer,
-        mask=mask,
-    )
+    return TextPreparation.of(data, text, folder / "cache", lambda _: None, mask=mask).prepare()
 
 
-def made(ids: list[int] | np.ndarray) -> Text:
-    return Text(np.asarray(ids, np.uint16), ("a.txt",), (0,))
+def made(ids: list[int] | np.ndarray) -> TokenText:
+    return TokenText(np.asarray(ids, np.uint16), ("a.txt",), (0,))
 
 
 def joined(part: PreparedText) -> list[int]:
@@ -98,7 +91,7 @@ def test_compressed_text_is_the_same_text(tmp_path: Path, suffix: str, compress:
 
 
 def test_blocks_are_whole_lines_and_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwise.data.prepare.plain_text.BLOCK", 7)
+    monkeypatch.setattr("headwise.data.read.text_files.BLOCK", 7)
     text = "äöü\n" * 20 + "no end 😀"
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
     blocks = list(text_blocks(tmp_path / "a.txt"))
@@ -204,7 +197,7 @@ def subwords() -> Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def text(subwords: Tokenizer) -> Text:
+def text(subwords: Tokenizer) -> TokenText:
     rng = np.random.default_rng(1)
     ids: list[int] = []
     for _ in range(120):
@@ -212,7 +205,7 @@ def text(subwords: Tokenizer) -> Text:
     return made(ids)
 
 
-def masked_stream(text: Text, tokenizer: Tokenizer, **language: object) -> MaskedStream:
+def masked_stream(text: TokenText, tokenizer: Tokenizer, **language: object) -> MaskedStream:
     return MaskedStream(text, tokenizer, LanguageConfig(block=64, **language), 64 * 16, seed=4)  # type: ignore[arg-type]
 
 
@@ -223,7 +216,7 @@ def plain_rows(batch: object) -> np.ndarray:
     return rows.view(batch.tokens.shape).numpy()  # type: ignore[attr-defined]
 
 
-def test_masks_have_the_shares_of_the_paper_and_spare_specials(text: Text, subwords: Tokenizer) -> None:
+def test_masks_have_the_shares_of_the_paper_and_spare_specials(text: TokenText, subwords: Tokenizer) -> None:
     stream = masked_stream(text, subwords)
     chosen = hidden = kept = tokens = 0
     for (batch, _), _ in zip(batches_from(stream), range(40), strict=False):
@@ -238,7 +231,7 @@ def test_masks_have_the_shares_of_the_paper_and_spare_specials(text: Text, subwo
     assert kept / chosen == pytest.approx(0.1, abs=0.02)
 
 
-def test_rows_are_framed_pieces_of_the_text(text: Text, subwords: Tokenizer) -> None:
+def test_rows_are_framed_pieces_of_the_text(text: TokenText, subwords: Tokenizer) -> None:
     batch, _ = next(batches_from(masked_stream(text, subwords)))
     for row, start in zip(plain_rows(batch).tolist(), batch.starts.tolist(), strict=True):
         framed, _ = subwords.frame([])
@@ -246,7 +239,7 @@ def test_rows_are_framed_pieces_of_the_text(text: Text, subwords: Tokenizer) -> 
         assert row == subwords.frame(piece)[0]
 
 
-def test_masks_change_by_epoch_and_not_by_run(text: Text, subwords: Tokenizer) -> None:
+def test_masks_change_by_epoch_and_not_by_run(text: TokenText, subwords: Tokenizer) -> None:
     def places(epoch: int) -> list[int]:
         stream = masked_stream(text, subwords)
         return stream.batch(np.array([0, 64]), Position(epoch, 0)).places.tolist()
@@ -255,7 +248,7 @@ def test_masks_change_by_epoch_and_not_by_run(text: Text, subwords: Tokenizer) -
     assert places(0) != places(1)
 
 
-def test_whole_words_are_masked_whole(text: Text, subwords: Tokenizer) -> None:
+def test_whole_words_are_masked_whole(text: TokenText, subwords: Tokenizer) -> None:
     masks = Masks(subwords, whole_words=True)
     batch, _ = next(batches_from(masked_stream(text, subwords)))
     rows = plain_rows(batch)
@@ -269,7 +262,7 @@ def test_whole_words_are_masked_whole(text: Text, subwords: Tokenizer) -> None:
     assert longer, "the text has words of several pieces"
 
 
-def test_the_second_half_follows_the_first_or_does_not(text: Text, subwords: Tokenizer) -> None:
+def test_the_second_half_follows_the_first_or_does_not(text: TokenText, subwords: Tokenizer) -> None:
     stream = masked_stream(text, subwords, next_sentence=True)
     frame = Frame(subwords, 64, pair=True)
     followed = []

@@ -15,10 +15,9 @@ import pytest
 from headwise.config import CorpusConfig, DataConfig, TextConfig
 from headwise.data.prepare import clean, spool, workers
 from headwise.data.prepare import passes as build
-from headwise.data.prepare.parallel_text import prepare
+from headwise.data.prepare.parallel_text import PairPreparation
 from headwise.data.prepare.workers import Workers
 from headwise.errors import DataError
-from headwise.text.kinds import load_tokenizer, train_tokenizer
 
 
 def doubled(shared: int, task: int) -> tuple[int, int]:
@@ -178,15 +177,8 @@ def test_prepared_data_is_the_same_bit_for_bit(tmp_path: Path, monkeypatch: pyte
     found, said = [], list[str]()
     for count in (0, 3):
         monkeypatch.setattr(build, "available", lambda count=count: count)
-        prepared = prepare(
-            data,
-            TextConfig(kind=kind, vocabulary=400),
-            tmp_path / f"cache-{count}",
-            1,
-            said.append,
-            train_tokenizer=train_tokenizer,
-            load_tokenizer=load_tokenizer,
-        )
+        text, folder = TextConfig(kind=kind, vocabulary=400), tmp_path / f"cache-{count}"
+        prepared = PairPreparation.of(data, text, folder, 1, said.append).prepare()
         found.append(digests(prepared.folder))
     assert found[0] == found[1]
     assert len(found[0]) > 10

@@ -11,7 +11,7 @@ from torch import Tensor
 from headwise.config import LanguageConfig
 from headwise.data.batch.stream import Planned, Position
 from headwise.data.batch.text_rows import RowOrder, cut_rows, to_device
-from headwise.data.prepare.plain_text import Text
+from headwise.data.prepare.plain_text import TokenText
 from headwise.errors import ConfigError
 from headwise.text.tokenizer import WORD_START, Tokenizer
 
@@ -138,7 +138,7 @@ class MaskedStream:
     """Batches of framed rows of `language.block` tokens, some of them hidden."""
 
     def __init__(
-        self, text: Text, tokenizer: Tokenizer, language: LanguageConfig, batch_tokens: int, seed: int
+        self, text: TokenText, tokenizer: Tokenizer, language: LanguageConfig, batch_tokens: int, seed: int
     ) -> None:
         self.text = text
         self.seed = seed

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headwise.data.batch.plan import POOL, Indices, Mixture, Widths, by_length, cut, epoch_batches
 from headwise.data.batch.stream import Planned
-from headwise.data.prepare.encoded_corpus import EncodedCorpus, Side
+from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedSide
 from headwise.data.prepare.result import TrainCorpus
 from headwise.text.random_bits import drawn
 from headwise.text.tokenizer import Ids, Keys
@@ -126,7 +126,7 @@ class PairRows:
         """Where pairs come from: file and line."""
         return [self.corpora[corpus].where(index) for corpus, index in examples]
 
-    def _sequences(self, side: Side, indices: Ids, key: tuple[int, int, int]) -> tuple[Ids, Ids]:
+    def _sequences(self, side: EncodedSide, indices: Ids, key: tuple[int, int, int]) -> tuple[Ids, Ids]:
         """The ids of examples end to end, and the length of each. `key`: epoch, corpus, side."""
         starts = side.offsets[indices].astype(np.int64)
         lengths = side.offsets[indices + 1].astype(np.int64) - starts
@@ -161,7 +161,7 @@ class _CorpusRows(NamedTuple):
         return len(self.frame[0]) + len(self.frame[1])
 
 
-def _widths(sides: Sequence[Side], frames: Sequence[tuple[list[int], list[int]]]) -> Widths:
+def _widths(sides: Sequence[EncodedSide], frames: Sequence[tuple[list[int], list[int]]]) -> Widths:
     """The width of every row as a tensor, its frame included."""
     widths = [side.lengths + np.int32(len(b) + len(a)) for side, (b, a) in zip(sides, frames, strict=True)]
     return np.concatenate([np.zeros(0, np.int32), *widths])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headwise.data.batch.stream import Planned
-from headwise.data.prepare.plain_text import Text
+from headwise.data.prepare.plain_text import TokenText
 from headwise.errors import DataError
 
 
@@ -77,7 +77,7 @@ class TextRowStream:
     uniform = True
     """All batches have the same shape, but for the last of an epoch."""
 
-    def __init__(self, text: Text, block: int, batch_tokens: int, seed: int) -> None:
+    def __init__(self, text: TokenText, block: int, batch_tokens: int, seed: int) -> None:
         self.text = text
         self.block = block
         self.size = max(1, batch_tokens // block)
@@ -101,13 +101,13 @@ class TextRowStream:
         return [self.text.where(int(start)) for start in batch.starts]
 
 
-def cut_rows(text: Text, starts: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+def cut_rows(text: TokenText, starts: NDArray[np.int64], width: int) -> NDArray[np.int64]:
     """The tokens from each of `starts` on: [rows, width]."""
     rows: NDArray[np.int64] = text.ids[starts[:, None] + np.arange(width)].astype(np.int64)
     return rows
 
 
-def ordered_rows(text: Text, block: int, batch_tokens: int, limit: int = 0) -> Iterator[TextBatch]:
+def ordered_rows(text: TokenText, block: int, batch_tokens: int, limit: int = 0) -> Iterator[TextBatch]:
     """A text from its beginning (the first `limit` rows, 0: all), each token but the first predicted once, from those
     before it in its row. A last, shorter row is a batch of its own."""
     whole, rest = divmod(max(len(text) - 1, 0), block)

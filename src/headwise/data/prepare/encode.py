@@ -1,4 +1,4 @@
-"""The encoding of a chunk of cleaned pairs: a pure function, for one process or several."""
+"""Encoding a chunk of cleaned pairs as token ids: a pure function, for one process or several."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headwise.data.prepare.cleaning_report import EXAMPLES
 from headwise.data.prepare.encoded_corpus import Flat, id_type
-from headwise.data.prepare.spool import Place, Spooled, read_chunk
+from headwise.data.prepare.spool import Span, SpooledChunk, read_span
 from headwise.text.tokenizer import Tokenizer
 
 Row = tuple[str, str, int, int]
@@ -18,32 +18,34 @@ Row = tuple[str, str, int, int]
 
 @dataclass(frozen=True)
 class Encoding:
-    """How pairs are encoded."""
+    """How pairs are encoded, and which texts are left out."""
 
     tokenizer: Tokenizer
     max_tokens: int
-    """0: no limit."""
+    """The most tokens of a side; 0: no limit."""
     forbidden_sources: Collection[str] = frozenset()
     forbidden_targets: Collection[str] = frozenset()
 
 
-class Encoded(NamedTuple):
+class EncodedChunk(NamedTuple):
+    """The token ids of the pairs of a chunk that are kept, and what became of the others."""
+
     source: Flat
     target: Flat
     files: Sequence[int]
     lines: Sequence[int]
     rows: list[int]
-    """Which of the chunk these are."""
+    """The rows of the chunk that are kept."""
     forbidden: list[Row]
     dropped: list[tuple[str, int, list[Row]]]
-    """Reasons, how many pairs each applies to, and the first of these. Text can be empty as tokens, or too long."""
+    """Each reason (no tokens at all, or too many), how many pairs it applies to, and the first few of them."""
 
 
-def encode_place(encoding: Encoding, place: Place) -> Encoded:
-    return encode_chunk(encoding, read_chunk(place))
+def encode_span(encoding: Encoding, span: Span) -> EncodedChunk:
+    return encode_chunk(encoding, read_span(span))
 
 
-def encode_chunk(encoding: Encoding, chunk: Spooled) -> Encoded:
+def encode_chunk(encoding: Encoding, chunk: SpooledChunk) -> EncodedChunk:
     columns = chunk.source, chunk.target, chunk.files, chunk.lines
     rows = np.arange(len(chunk.lines))
     sources, targets = encoding.forbidden_sources, encoding.forbidden_targets
@@ -71,4 +73,4 @@ def encode_chunk(encoding: Encoding, chunk: Spooled) -> Encoded:
         source, target, rows = source.select(good), target.select(good), rows[good]
     kept = rows.tolist()
     files, lines = ([column[i] for i in kept] for column in columns[2:])
-    return Encoded(source, target, files, lines, kept, examples(np.array(forbidden, np.int64)), dropped)
+    return EncodedChunk(source, target, files, lines, kept, examples(np.array(forbidden, np.int64)), dropped)

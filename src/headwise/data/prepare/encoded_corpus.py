@@ -1,11 +1,10 @@
-"""Token ids of a corpus as memory-mapped arrays in a folder.
+"""Encoded corpora: token ids as memory-mapped arrays in a folder.
 
-The operating system keeps in memory what is used, several processes share it, and opening takes no time
-whatever the size. Sequences hold subword ids only: tags, start and end are added when batches are made.
+The operating system keeps in memory what is used, processes share it, and opening takes no time whatever the size.
+Sequences hold subword ids only: language tags, SOS and EOS are added when batches are made.
 """
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,7 +28,7 @@ _ARRAYS = ("source", "target", "source_offsets", "target_offsets", "files", "lin
 
 
 @dataclass(frozen=True)
-class Side:
+class EncodedSide:
     """The sequences of one language, end to end; sequence i is `ids[offsets[i]:offsets[i + 1]]`."""
 
     ids: Ids
@@ -45,10 +44,10 @@ class Side:
 
 @dataclass(frozen=True)
 class EncodedCorpus:
-    """Pairs of token sequences, each with the file and line it came from."""
+    """Pairs of token sequences, each with the file and line that it comes from."""
 
-    source: Side
-    target: Side
+    source: EncodedSide
+    target: EncodedSide
     files: NDArray[np.uint32]
     lines: NDArray[np.uint32]
     file_names: tuple[str, ...]
@@ -56,7 +55,7 @@ class EncodedCorpus:
 
     @classmethod
     def open(cls, folder: Path, fingerprint: str | None = None) -> "EncodedCorpus":
-        """Open what an `EncodedWriter` finished; a `DataError` says what is missing or does not fit."""
+        """Open the folder that an `EncodedWriter` finished; a `DataError` names what is missing or does not fit."""
         meta = _read_meta(folder)
         if fingerprint is not None and meta["fingerprint"] != fingerprint:
             raise DataError(f"{folder}: encoded from other data or settings")
@@ -68,7 +67,7 @@ class EncodedCorpus:
                 raise DataError(f"{path}: {found}, expected {meta['sizes'][name]:,}; prepare the data again")
         ids = np.dtype(meta["ids"])
         side = {
-            name: Side(_map(folder, name, ids), _map(folder, f"{name}_offsets", np.dtype("<u8")))
+            name: EncodedSide(_map(folder, name, ids), _map(folder, f"{name}_offsets", np.dtype("<u8")))
             for name in ("source", "target")
         }
         files, lines = (_map(folder, name, np.dtype("<u4")) for name in ("files", "lines"))
@@ -88,12 +87,12 @@ class EncodedCorpus:
         return f"{self.file_names[int(self.files[index])]}:{int(self.lines[index])}"
 
     def swapped(self) -> "EncodedCorpus":
-        """The opposite direction: a view of the same arrays."""
+        """The corpus in the opposite direction: a view of the same arrays."""
         return replace(self, source=self.target, target=self.source)
 
 
 class Flat(NamedTuple):
-    """Sequences end to end."""
+    """Sequences end to end, in memory."""
 
     ids: Ids
     lengths: NDArray[np.int64]
@@ -115,7 +114,7 @@ def id_type(vocabulary: int) -> np.dtype[Any]:
 
 
 class EncodedWriter:
-    """Appends examples chunk by chunk. The folder is no corpus until `finish` has written its meta file."""
+    """Writes an encoded corpus chunk by chunk; `finish` writes its meta file, without which it is not one."""
 
     def __init__(self, folder: Path, vocabulary: int, fingerprint: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -143,7 +142,7 @@ class EncodedWriter:
         self.append_flat(Flat.of(source, self.ids), Flat.of(target, self.ids), files, lines)
 
     def append_flat(self, source: "Flat", target: "Flat", files: Sequence[int], lines: Sequence[int]) -> None:
-        """The same, of arrays."""
+        """Append examples whose ids are already arrays."""
         for name, side in (("source", source), ("target", target)):
             ends = np.cumsum(side.lengths, dtype="<u8") + np.uint64(self._ends[name])
             self._write(name, side.ids)
@@ -154,10 +153,7 @@ class EncodedWriter:
         self.count += len(lines)
 
     def finish(self, file_names: Sequence[str]) -> EncodedCorpus:
-        """Make everything durable, then - last - say that it is there."""
-        for stream in self._streams.values():
-            stream.flush()
-            os.fsync(stream.fileno())
+        """Close the arrays and write the meta file; `file_names` are those that the examples' files count."""
         self.close()
         meta = {
             "version": VERSION,

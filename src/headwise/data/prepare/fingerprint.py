@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from headwise.config import TextConfig, to_tables
 from headwise.data.read.files import reading
 from headwise.errors import CheckpointError
 from headwise.files.digest import file_digest, table_digest
@@ -48,3 +49,8 @@ def _load(path: Path) -> dict[str, Any]:
     except CheckpointError:
         return {}
     return known if isinstance(known, dict) else {}
+
+
+def tokenizer_settings(text: TextConfig) -> dict[str, Any]:
+    """The settings that a trained tokenizer, and what it encodes, depend on: not those of sampling in training."""
+    return {key: value for key, value in to_tables(text).items() if key not in ("sampling", "candidates", "folder")}

@@ -1,12 +1,12 @@
-"""From the data table of a recipe to encoded corpora: read and clean once, train the tokenizer, encode.
+"""Preparing sentence pairs: from the data table of a recipe to encoded corpora.
 
-The result is kept in a folder named after a fingerprint of everything it depends on, so a second start, a
+The result is cached in a folder named after a fingerprint of everything it depends on, so that a second start, a
 resumed run or another run on the same data opens it at once.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,55 +14,91 @@ from headwise.config import CorpusConfig, DataConfig, TextConfig, to_tables
 from headwise.data.prepare.cleaning_report import CleaningReport
 from headwise.data.prepare.disk_cache import cached
 from headwise.data.prepare.encoded_corpus import VERSION, EncodedCorpus
-from headwise.data.prepare.fingerprint import fingerprint, hash_files
-from headwise.data.prepare.passes import MANIFEST, MANIFEST_KEYS, build
+from headwise.data.prepare.fingerprint import fingerprint, hash_files, tokenizer_settings
+from headwise.data.prepare.passes import PREPARED, PREPARED_KEYS, Passes
 from headwise.data.prepare.result import Prepared, SourceFile, TrainCorpus, ValidSet
 from headwise.data.prepare.synthetic import synthetic_files
 from headwise.data.read.corpus import corpus_languages, corpus_paths, read_corpus
 from headwise.errors import ConfigError, DataError
+from headwise.files.tables import read_json
+from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
 
-TrainTokenizer = Callable[[TextConfig, Iterable[str], Sequence[str]], Tokenizer]
-"""Settings, all sentences (the same at each iteration), and the target languages that need a tag."""
 
-_WHILE_TRAINING = ("sampling", "candidates", "folder")
-"""Settings of the text table that change neither the tokenizer that is trained nor what it encodes here."""
+@dataclass(frozen=True)
+class PairPreparation:
+    """The preparation of a recipe's pairs, before it is done: `key` names the result."""
 
+    data: DataConfig
+    text: TextConfig
+    folder: Path
+    seed: int
+    say: Callable[[str], None]
+    tokenizer: Tokenizer | None
+    hashes: dict[Path, str]
+    key: str
 
-def prepare(
-    data: DataConfig,
-    text: TextConfig,
-    folder: Path,
-    seed: int,
-    say: Callable[[str], None],
-    tokenizer: Tokenizer | None = None,
-    *,
-    train_tokenizer: TrainTokenizer,
-    load_tokenizer: Callable[[Path], Tokenizer],
-) -> Prepared:
-    """The encoded corpora of a recipe, from `folder` if they are there and up to date.
+    @classmethod
+    def of(
+        cls,
+        data: DataConfig,
+        text: TextConfig,
+        folder: Path,
+        seed: int,
+        say: Callable[[str], None],
+        tokenizer: Tokenizer | None = None,
+    ) -> "PairPreparation":
+        """Hash the input files of a recipe, unless `folder` knows their hashes; nothing else is read.
 
-    A `tokenizer` that is given is used as it is; otherwise one is trained, and kept with the corpora.
-    """
-    if not data.train:
-        raise ConfigError("the recipe names no training data: give data.train")
-    if seed < 0:
-        raise ConfigError(f"seed must not be negative, not {seed}")
-    tags = tag_languages(data, text)
-    folder.mkdir(parents=True, exist_ok=True)
-    hashes = hash_files([path for path, *_ in _files(data)], folder, say)
-    key = _key(data, text, seed, hashes, tokenizer)
+        A `tokenizer` that is given is used as it is; otherwise one is trained, and cached with the corpora.
+        """
+        if not data.train:
+            raise ConfigError("the recipe names no training data: give data.train")
+        if seed < 0:
+            raise ConfigError(f"seed must not be negative, not {seed}")
+        tag_languages(data, text)
+        folder.mkdir(parents=True, exist_ok=True)
+        hashes = hash_files([path for path, *_ in _files(data)], folder, say)
+        return cls(data, text, folder, seed, say, tokenizer, hashes, _key(data, text, seed, hashes, tokenizer))
 
-    def fill(home: Path) -> None:
-        def make(sentences: Iterable[str]) -> Tokenizer:
-            return train_tokenizer(text, sentences, tags)
+    def prepare(self) -> Prepared:
+        """The encoded corpora, from the cache if they are there."""
+        return cached(self.folder, self.key, self.say, self._build, self._open)
 
-        build(data, home, key, seed, say, tokenizer, make)
+    def _build(self, home: Path) -> None:
+        passes = Passes(self.data, self.seed, home, self.key, self.say)
+        passes.run(self.text, tag_languages(self.data, self.text), self.tokenizer)
 
-    def open_folder(home: Path) -> Prepared:
-        return _open(home, key, data, hashes, tokenizer or load_tokenizer(home / "tokenizer"))
-
-    return cached(folder, key, say, fill, open_folder)
+    def _open(self, home: Path) -> Prepared:
+        data, tokenizer = self.data, self.tokenizer or load_tokenizer(home / "tokenizer")
+        description: Any = read_json(home / PREPARED)
+        if not isinstance(description, dict) or not description.keys() >= PREPARED_KEYS:
+            raise DataError(f"{home / PREPARED}: damaged")
+        if description["tokenizer"] != tokenizer.fingerprint:
+            raise DataError(f"{home}: encoded with another tokenizer")
+        train = []
+        for index, corpus in enumerate(data.train):
+            encoded = EncodedCorpus.open(home / f"train-{index}", self.key)
+            source, target = corpus_languages(corpus, data)
+            train.append(TrainCorpus(encoded, corpus.weight, source, target))
+            if data.both_directions:
+                train.append(TrainCorpus(encoded.swapped(), corpus.weight, target, source))
+        valid = []
+        for index, (source, target) in enumerate(description["valid"]):
+            forward = _open_valid(home / f"valid-{index}", self.key, source, target)
+            valid += [forward, forward.swapped()] if data.both_directions else [forward]
+        return Prepared(
+            home,
+            tokenizer,
+            train,
+            valid,
+            [CleaningReport.from_json(report) for report in description["reports"]],
+            [CleaningReport.from_json(report) for report in description["valid_reports"]],
+            [
+                SourceFile(str(path), self.hashes[path], description["pairs"].get(str(counted), 0), licence, role)
+                for path, counted, licence, role in _files(data)
+            ],
+        )
 
 
 def directions(data: DataConfig) -> list[tuple[str, str]]:
@@ -86,7 +122,7 @@ def tag_languages(data: DataConfig, text: TextConfig) -> list[str]:
 
 
 def tested_files(data: DataConfig, folder: Path, say: Callable[[str], None]) -> list[SourceFile]:
-    """The files that a model is measured on, as they are now. They are no part of what is prepared, and may change."""
+    """The files that a model is tested on, as they are now. They are not part of what is prepared, and may change."""
     files = _files_of("test", data.test, data)
     hashes = hash_files([path for path, *_ in files], folder, say)
     pairs = Counter(pair.file for corpus in data.test for pair in read_corpus(corpus, data))
@@ -112,7 +148,7 @@ def _files_of(role: str, corpora: Sequence[CorpusConfig], data: DataConfig) -> l
 
 
 def _key(data: DataConfig, text: TextConfig, seed: int, hashes: dict[Path, str], tokenizer: Tokenizer | None) -> str:
-    """A fingerprint of all that the arrays depend on - not of weights and licences, which are not in them."""
+    """Fingerprint of all that the arrays depend on; weights and licences are not in them."""
 
     def corpora(role: str) -> list[Any]:
         listed = []
@@ -124,57 +160,19 @@ def _key(data: DataConfig, text: TextConfig, seed: int, hashes: dict[Path, str],
         return listed
 
     held_out = 0 if data.valid else data.held_out
-    synthetic = synthetic_files(data) if held_out else []
-    settings = {key: value for key, value in to_tables(text).items() if key not in _WHILE_TRAINING}
-    if not text.lossless:  # as the key was before there was a choice: runs that were begun then can go on
-        del settings["lossless"]
     return fingerprint(
         {
             "version": VERSION,
             "train": corpora("train"),
             "valid": corpora("valid"),
             "held_out": held_out,
+            "synthetic": synthetic_files(data) if held_out else [],
             "seed": seed if held_out else 0,
             "both_directions": data.both_directions,
             "max_tokens": data.max_tokens,
             "clean": to_tables(data.clean),
-            "text": settings if tokenizer is None else tokenizer.fingerprint,
-            **({"synthetic": synthetic} if synthetic else {}),
+            "text": tokenizer_settings(text) if tokenizer is None else tokenizer.fingerprint,
         }
-    )
-
-
-def _open(home: Path, key: str, data: DataConfig, hashes: dict[Path, str], tokenizer: Tokenizer) -> Prepared:
-    try:
-        manifest: dict[str, Any] = json.loads((home / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{home}: incomplete: {error}") from None
-    if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST_KEYS:
-        raise DataError(f"{home / MANIFEST}: damaged")
-    if manifest["tokenizer"] != tokenizer.fingerprint:
-        raise DataError(f"{home}: encoded with another tokenizer")
-    train = []
-    for index, corpus in enumerate(data.train):
-        encoded = EncodedCorpus.open(home / f"train-{index}", key)
-        source, target = corpus_languages(corpus, data)
-        train.append(TrainCorpus(encoded, corpus.weight, source, target))
-        if data.both_directions:
-            train.append(TrainCorpus(encoded.swapped(), corpus.weight, target, source))
-    valid = []
-    for index, (source, target) in enumerate(manifest["valid"]):
-        forward = _open_valid(home / f"valid-{index}", key, source, target)
-        valid += [forward, forward.swapped()] if data.both_directions else [forward]
-    return Prepared(
-        home,
-        tokenizer,
-        train,
-        valid,
-        [CleaningReport.from_json(report) for report in manifest["reports"]],
-        [CleaningReport.from_json(report) for report in manifest["valid_reports"]],
-        [
-            SourceFile(str(path), hashes[path], manifest["pairs"].get(str(counted), 0), licence, role)
-            for path, counted, licence, role in _files(data)
-        ],
     )
 
 

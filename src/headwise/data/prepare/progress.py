@@ -1,4 +1,4 @@
-"""A word now and then from long work."""
+"""Progress messages of long work, at most one every few seconds."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -9,8 +9,8 @@ SECONDS = 5.0
 _LOOK = 4096  # pairs between two looks at the clock
 
 
-class Progress:
-    """Calls `say` at most every few seconds."""
+class Throttle:
+    """Passes a message on to `say` if the last one was a few seconds ago."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -23,8 +23,8 @@ class Progress:
             self._say(message)
 
 
-def counted(pairs: Iterable[Pair], counts: dict[str, int], progress: Progress) -> Iterator[Pair]:
-    """Pass pairs through while counting them by file."""
+def counted(pairs: Iterable[Pair], counts: dict[str, int], throttle: Throttle) -> Iterator[Pair]:
+    """Pass pairs through while counting them by file and reporting progress."""
     file, count = "", 0
     try:
         for pair in pairs:
@@ -34,7 +34,7 @@ def counted(pairs: Iterable[Pair], counts: dict[str, int], progress: Progress) -
                 file, count = pair.file, 0
             count += 1
             if count % _LOOK == 0:
-                progress.tick(f"reading {file}: {count:,} pairs")
+                throttle.tick(f"reading {file}: {count:,} pairs")
             yield pair
     finally:
         if file:

@@ -1,7 +1,7 @@
-"""Cleaned pairs on disk between the reading pass and the encoding pass.
+"""Spool files: cleaned pairs on disk between the reading pass and the encoding pass.
 
-The tokenizer can be trained only when all text has been seen, and text is encoded only with a tokenizer.
-Keeping the cleaned text in a plain file spares a second decompression and cleaning, and the memory.
+A tokenizer can be trained only when all text has been read, and text can be encoded only with a tokenizer. Spooling
+the cleaned text avoids both a second pass of decompression and cleaning, and holding it in memory.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -16,7 +16,7 @@ CHUNK = 8192
 
 
 @dataclass(frozen=True)
-class Spooled:
+class SpooledChunk:
     """A chunk of pairs as columns."""
 
     source: list[str]
@@ -25,8 +25,8 @@ class Spooled:
     lines: list[int]
 
 
-class Place(NamedTuple):
-    """Where a chunk lies: whoever has it can read the chunk."""
+class Span(NamedTuple):
+    """Where a chunk lies in a spool file, so that any process can read it."""
 
     path: Path
     start: int
@@ -35,18 +35,18 @@ class Place(NamedTuple):
 
 
 class Spool:
-    """A file of pairs, appended to and then read in chunks. Normalised texts hold no tab and no newline."""
+    """A file of pairs that is appended to and then read in chunks. Normalised texts hold no tab and no newline."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.count = 0
-        self.places: list[Place] = []
-        """Of all chunks; complete once the spool is finished."""
+        self.spans: list[Span] = []
+        """The spans of all chunks; complete once the spool is finished."""
         self._rows: list[str] = []
         self._stream: IO[bytes] | None = path.open("wb")
 
     def append(self, pairs: Iterable[tuple[str, str, int, int]]) -> None:
-        """Source, target, index of the file, line."""
+        """Append pairs, each as source, target, index of the file, line."""
         if self._stream is None:
             raise ValueError("the spool is finished")
         before = len(self._rows)
@@ -68,29 +68,29 @@ class Spool:
             self._stream = None
         self.path.unlink(missing_ok=True)
 
-    def chunks(self) -> Iterator[Spooled]:
-        return map(read_chunk, self.places)
+    def chunks(self) -> Iterator[SpooledChunk]:
+        return map(read_span, self.spans)
 
     def _write(self, rows: int) -> None:
         assert self._stream is not None
         written = "".join(self._rows[:rows]).encode()
         del self._rows[:rows]
-        start = self.places[-1].start + self.places[-1].size if self.places else 0
-        self.places.append(Place(self.path, start, len(written), rows))
+        start = self.spans[-1].start + self.spans[-1].size if self.spans else 0
+        self.spans.append(Span(self.path, start, len(written), rows))
         self._stream.write(written)
 
 
-def read_chunk(place: Place) -> Spooled:
-    with place.path.open("rb") as stream:
-        stream.seek(place.start)
-        fields = stream.read(place.size).decode().replace("\n", "\t").split("\t")[:-1]
-    if len(fields) != 4 * place.rows:
-        raise DataError(f"{place.path}: {len(fields):,} fields where {place.rows:,} pairs were written")
-    return Spooled(fields[0::4], fields[1::4], list(map(int, fields[2::4])), list(map(int, fields[3::4])))
+def read_span(span: Span) -> SpooledChunk:
+    with span.path.open("rb") as stream:
+        stream.seek(span.start)
+        fields = stream.read(span.size).decode().replace("\n", "\t").split("\t")[:-1]
+    if len(fields) != 4 * span.rows:
+        raise DataError(f"{span.path}: {len(fields):,} fields where {span.rows:,} pairs were written")
+    return SpooledChunk(fields[0::4], fields[1::4], list(map(int, fields[2::4])), list(map(int, fields[3::4])))
 
 
 class Sentences:
-    """The texts of both sides, one by one, as often as they are iterated."""
+    """The texts of both sides of spooled pairs, one by one, as often as they are iterated."""
 
     def __init__(self, spools: list[Spool], without: Collection[str]) -> None:
         self.spools = spools

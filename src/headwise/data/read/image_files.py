@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwise.data.prepare.progress import Progress
+from headwise.data.prepare.progress import Throttle
 from headwise.errors import DataError
 from headwise.files.digest import table_digest
 
@@ -46,10 +46,10 @@ def decode_files(
         cache.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".unfinished")
         array = np.lib.format.open_memmap(unfinished, "w+", np.uint8, (len(files), channels, size, size))
-        progress = Progress(say)
+        throttle = Throttle(say)
         for number, pixels in enumerate(_decoded(files, size, mode)):
             array[number] = pixels
-            progress.tick(f"reading images: {number + 1:,} of {len(files):,}")
+            throttle.tick(f"reading images: {number + 1:,} of {len(files):,}")
         array.flush()
         del array
         unfinished.replace(path)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwise.data.prepare.progress import Progress
+from headwise.data.prepare.progress import Throttle
 from headwise.data.read.files import numbered_lines, reading
 from headwise.errors import DataError
 from headwise.files.digest import file_digest
@@ -35,7 +35,7 @@ def survey(path: Path, say: Callable[[str], None] = lambda text: None) -> Survey
     """Read a file of lines, which may be compressed; what cannot be read is an error that names the line."""
     size, changed = _stat(path)
     digest = _digest(path)
-    told, lines, length = Progress(say), 0, 0
+    told, lines, length = Throttle(say), 0, 0
     for lines, text in numbered_lines(path):
         length += len(text) if text.isascii() else len(text.encode())
         if lines % _LOOK == 0:

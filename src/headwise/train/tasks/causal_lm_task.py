@@ -11,7 +11,7 @@ from torch import nn
 
 from headwise.config import Recipe
 from headwise.data.batch.text_rows import TextBatch, TextRowStream, ordered_rows
-from headwise.data.prepare.plain_text import PreparedText, Text
+from headwise.data.prepare.plain_text import PreparedText, TokenText
 from headwise.data.prepare.result import SourceFile
 from headwise.errors import ConfigError
 from headwise.models.folder.description import LoadedModel, Task
@@ -87,7 +87,7 @@ class CausalJob:
                 say(f"{name}: not measured: it has no token to predict")
         return scores
 
-    def _score(self, text: Text) -> LanguageScores:
+    def _score(self, text: TokenText) -> LanguageScores:
         with torch.no_grad():
             nll, tokens = likelihood(self.loaded.model, text, self.recipe, 0)
         characters, words = size_of_text(self.prepared.tokenizer, text.ids[1:])
@@ -114,7 +114,7 @@ def next_token(smoothing: float) -> Callable[[nn.Module, TextBatch], TokenLoss]:
     return objective
 
 
-def validator(valid: Text, recipe: Recipe) -> Validate:
+def validator(valid: TokenText, recipe: Recipe) -> Validate:
     """The mean loss of a token over the first `train.validate_pairs` rows of the validation text (0: all), each row of
     `language.block` tokens a context of its own: a token is predicted from at most that many before it."""
 
@@ -125,7 +125,7 @@ def validator(valid: Text, recipe: Recipe) -> Validate:
     return validate
 
 
-def likelihood(model: nn.Module, text: Text, recipe: Recipe, rows: int) -> tuple[float, int]:
+def likelihood(model: nn.Module, text: TokenText, recipe: Recipe, rows: int) -> tuple[float, int]:
     """The negative log-likelihood of a text, as a sum, and its tokens."""
     device = next(model.parameters()).device
     objective = next_token(0.0)

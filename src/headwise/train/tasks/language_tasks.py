@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from headwise.config import DataConfig, Recipe
-from headwise.data.prepare.plain_text import PreparedText, Text, prepare_text, text_paths
+from headwise.data.prepare.plain_text import PreparedText, TextPreparation, TokenText
+from headwise.data.read.text_files import text_paths
 from headwise.errors import ConfigError, DataError
 from headwise.metrics import shown
 from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.weights import parameter_count
-from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored
@@ -67,19 +67,11 @@ def check_language(recipe: Recipe) -> None:
 
 def open_text(recipe: Recipe, run: Path, say: Say, tokenizer: Tokenizer | None, *, mask: bool = False) -> PreparedText:
     """The recipe's text as tokens; `mask`: a tokenizer that is trained here gets a mask token."""
-    return prepare_text(
-        recipe.data,
-        recipe.text,
-        data_folder(recipe, run),
-        say,
-        tokenizer,
-        train_tokenizer=train_tokenizer,
-        load_tokenizer=load_tokenizer,
-        mask=mask,
-    )
+    cache = data_folder(recipe, run)
+    return TextPreparation.of(recipe.data, recipe.text, cache, say, tokenizer, mask=mask).prepare()
 
 
-def final_texts(prepared: PreparedText, data: DataConfig) -> dict[str, Text]:
+def final_texts(prepared: PreparedText, data: DataConfig) -> dict[str, TokenText]:
     """The texts that the finished model is measured on, by name: the test sets, or else the validation set."""
     if not prepared.test:
         return {VALIDATION: prepared.valid}

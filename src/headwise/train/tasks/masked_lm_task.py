@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from headwise.config import Recipe
 from headwise.data.batch.masked import MaskedBatch, MaskedStream
-from headwise.data.prepare.plain_text import PreparedText, Text
+from headwise.data.prepare.plain_text import PreparedText, TokenText
 from headwise.data.prepare.result import SourceFile
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.description import LoadedModel, Task
@@ -57,7 +57,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Mask
     )
 
 
-def masked_stream(text: Text, tokenizer: Tokenizer, recipe: Recipe) -> MaskedStream:
+def masked_stream(text: TokenText, tokenizer: Tokenizer, recipe: Recipe) -> MaskedStream:
     return MaskedStream(text, tokenizer, recipe.language, recipe.train.batch_tokens, recipe.seed)
 
 
@@ -152,7 +152,7 @@ def measure(model: Any, stream: MaskedStream, limit: int) -> Figures:
     return Figures(tokens, nll / tokens, right / tokens, followed / rows if stream.pairs else None)
 
 
-def validator(valid: Text, tokenizer: Tokenizer, recipe: Recipe) -> Validate:
+def validator(valid: TokenText, tokenizer: Tokenizer, recipe: Recipe) -> Validate:
     stream = masked_stream(valid, tokenizer, recipe)
 
     def validate(model: nn.Module) -> dict[str, float]:

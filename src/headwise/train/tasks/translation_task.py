@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from headwise.config import Recipe
 from headwise.data.batch.packed_pairs import PackedBatch, PackedPairStream
 from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream, ordered_pairs
-from headwise.data.prepare.parallel_text import directions, prepare, tag_languages, tested_files
+from headwise.data.prepare.parallel_text import PairPreparation, directions, tag_languages, tested_files
 from headwise.data.prepare.result import Prepared, SourceFile, ValidSet
 from headwise.data.read.corpus import corpus_languages, read_corpus
 from headwise.decode.engines.table import AUTO
@@ -22,7 +22,6 @@ from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
 from headwise.nn.kernels import usable_on
-from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Ids, Keys
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored, note_few
@@ -57,16 +56,8 @@ def check(recipe: Recipe, model: nn.Module) -> None:
 
 def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "TranslationJob":
     start = starting_point(recipe, device)
-    prepared = prepare(
-        recipe.data,
-        recipe.text,
-        data_folder(recipe, run),
-        recipe.seed,
-        say,
-        given_tokenizer(start, recipe),
-        train_tokenizer=train_tokenizer,
-        load_tokenizer=load_tokenizer,
-    )
+    cache, tokenizer = data_folder(recipe, run), given_tokenizer(start, recipe)
+    prepared = PairPreparation.of(recipe.data, recipe.text, cache, recipe.seed, say, tokenizer).prepare()
     task = task_of(recipe, prepared)
     if start is not None:
         told = dict.fromkeys(source for source, _ in task.directions) if start.task.sources else ()
