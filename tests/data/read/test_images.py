@@ -168,7 +168,7 @@ IMAGES = some_images()
         (bad_npz(images=IMAGES), "no array labels or y; it holds: images"),
         (bad_npz(images=IMAGES, labels=LABELS[:-1]), "6 images, but 5 labels"),
         (bad_npz(images=IMAGES, labels=LABELS - 1), "image 0 has the label -1"),
-        (bad_npz(images=IMAGES, labels=LABELS / 2), "one whole number an image"),
+        (bad_npz(images=IMAGES, labels=LABELS / 2), "one whole number per image"),
         (bad_npz(images=IMAGES / 255, labels=LABELS), "0 to 255, not float64"),
         (bad_npz(images=IMAGES.astype(int) + 1, labels=LABELS), "between 0 and 255"),
         (bad_npz(images=IMAGES[..., :3], labels=LABELS), "cannot tell which axis"),
@@ -235,7 +235,7 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
         read(tmp_path / "nowhere.npz")
     (tmp_path / "images.csv").touch()
     (tmp_path / "labels.csv").touch()
-    with pytest.raises(DataError, match="not a kind of images that is known"):
+    with pytest.raises(DataError, match="unknown kind of images"):
         read(tmp_path / "images.csv")
 
 

@@ -1,4 +1,4 @@
-"""The rules that decide which pairs are worth training on, in one fixed order."""
+"""Cleaning: the rules that decide which pairs are worth training on, in a fixed order."""
 
 import re
 from collections import Counter
@@ -18,16 +18,16 @@ from headwise.data.read.pairs import Pair
 from headwise.text.normalise import tidied
 
 CHUNK = 8192
-"""Pairs that go through the rules together: enough for numpy to pay, few enough to stay small."""
+"""Pairs that are checked together: enough for NumPy to pay off, few enough to need little memory."""
 
 SHORT = 10
-"""Characters under which a side counts as this long: `Yes` and `Selbstverständlich` are a fair pair."""
+"""Shorter sides count as this many characters in the ratio: `Yes` and `Selbstverständlich` are a fair pair."""
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffd\ud800-\udfff]")
-"""Control characters that are no whitespace, the replacement character, and halves of characters."""
+"""Control characters except whitespace, the replacement character, and lone surrogates."""
 
 ONLY_UNUSABLE = CleanConfig(max_characters=0, max_words=0, max_ratio=0.0, duplicates=False, copies=False)
-"""For validation and test data, which are measured as they are: only what cannot be translated goes."""
+"""Rules for validation and test data, which are measured as they are: only untranslatable pairs are dropped."""
 
 
 def clean(
@@ -63,24 +63,26 @@ def clean(
 
 
 class Verdict(NamedTuple):
-    """What becomes of a chunk; rows are counted from 0 in it."""
+    """The result of the rules for a chunk; rows count from 0 in it."""
 
     kept: NDArray[np.int64]
     hashes: NDArray[np.uint64]
-    """Of the rows that are kept."""
+    """Hashes of the pairs that are kept."""
     changed: list[tuple[int, str, str]]
-    """Rows that are kept in another form, and their two texts."""
+    """Kept rows whose texts were normalised, with both texts."""
     dropped: list[tuple[str, int, list[int]]]
-    """Reasons, how many rows each applies to, and the first of these."""
+    """Each reason, how many rows it applies to, and the first few of them."""
 
 
 class _Chunk(NamedTuple):
+    """Raw pairs, and their two sides as lists."""
+
     pairs: list[Pair]
     source: list[str]
     target: list[str]
 
     def __reduce__(self) -> tuple[Callable[..., "_Chunk"], tuple[list[Pair], list[str], list[str]]]:
-        return _Chunk, ([], self.source, self.target)  # where a pair came from does not help to judge it
+        return _Chunk, ([], self.source, self.target)  # workers need the texts only
 
 
 def _chunks(pairs: Iterable[Pair]) -> Iterator[_Chunk]:
@@ -94,7 +96,7 @@ def _judge_chunk(shared: tuple[CleanConfig, str], chunk: _Chunk) -> Verdict:
 
 
 def judge(source: list[str], target: list[str], config: CleanConfig, languages: str) -> Verdict:
-    """Normalise texts and hold them against the rules that look at one pair alone."""
+    """Normalise texts and check them against the rules that concern single pairs."""
     left, left_plain = tidied(source)
     right, right_plain = tidied(target)
     plain = left_plain & right_plain
@@ -118,11 +120,11 @@ def judge(source: list[str], target: list[str], config: CleanConfig, languages: 
 def _broken(
     source: list[str], target: list[str], plain: NDArray[np.bool_], config: CleanConfig
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Each rule, in order: its reason, and the rows that break it. They expect normalised text."""
+    """The reason of each rule, in order, and the rows that break it. Texts must be normalised."""
     left, right = (np.fromiter(map(len, side), np.int64, len(side)) for side in (source, target))
     yield "empty", (left == 0) | (right == 0)
     control = np.zeros(len(source), np.bool_)
-    for row in np.flatnonzero(~plain).tolist():  # a plain text has none
+    for row in np.flatnonzero(~plain).tolist():  # plain texts have no control characters
         control[row] = _CONTROL.search(source[row]) is not None or _CONTROL.search(target[row]) is not None
     yield "control", control
     if config.max_characters:
@@ -138,12 +140,12 @@ def _broken(
 
 
 def pair_hashes(pairs: list[Pair], languages: str = "") -> NDArray[np.uint64]:
-    """64 bits of each pair's content."""
+    """64-bit hashes of the content of pairs."""
     return text_hashes([pair.source for pair in pairs], [pair.target for pair in pairs], languages)
 
 
 def text_hashes(source: list[str], target: list[str], languages: str = "") -> NDArray[np.uint64]:
-    """64 bits of the content of pairs. Normalised texts hold no newline, so it can part the two sides."""
+    """64-bit hashes of pairs of texts; a newline, which normalised texts do not hold, separates the two sides."""
     key = languages.encode("utf-8")[:64]
     digests = b"".join(
         [
@@ -155,5 +157,5 @@ def text_hashes(source: list[str], target: list[str], languages: str = "") -> ND
 
 
 def _is_copy(source: str, target: str) -> bool:
-    """Equal sides teach copying; but numbers and single letters are rightly the same in many languages."""
+    """Whether both sides are equal, which teaches copying; numbers and single letters may rightly be equal."""
     return source == target and sum(map(str.isalpha, source)) > 1

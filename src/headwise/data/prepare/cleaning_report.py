@@ -19,25 +19,25 @@ REASONS = {
     "validation": "with a side that is in the validation data",
     "tokens": "with too many tokens",
 }
-"""Every reason to drop a pair, in the order in which they apply, and how people read it."""
+"""Every reason to drop a pair, in the order in which they apply, and its text in reports."""
 
 
 @dataclass
 class Dropped:
-    """The pairs dropped for one reason."""
+    """The pairs that were dropped for one reason."""
 
     count: int = 0
     examples: list[tuple[str, int, str]] = field(default_factory=list)
-    """File, line and the start of the text, of the first few."""
+    """File, line and beginning of the text of the first few."""
 
 
 @dataclass
 class CleaningReport:
-    """Counts of one corpus. Every pair read is kept, dropped for one reason, or held out."""
+    """Counts for one corpus: every pair that is read is kept, dropped for one reason, or held out."""
 
     read: int = 0
     held_out: int = 0
-    """Taken out of the training data for validation."""
+    """Pairs taken out of the training data for validation."""
     dropped: dict[str, Dropped] = field(default_factory=dict)
 
     @property
@@ -48,7 +48,7 @@ class CleaningReport:
         self.drop_all(reason, 1, [pair])
 
     def drop_all(self, reason: str, count: int, first: Sequence[Pair]) -> None:
-        """Drop `count` pairs for one reason, of which at least the `first` few are shown."""
+        """Count `count` pairs as dropped for one reason; the `first` few serve as examples."""
         if reason not in REASONS:
             raise KeyError(reason)
         dropped = self.dropped.setdefault(reason, Dropped())
@@ -103,7 +103,7 @@ def total(reports: Iterable[CleaningReport]) -> CleaningReport:
 
 
 def _shortened(pair: Pair) -> str:
-    """The start of a side that has something to show; half characters are escaped, to be printable."""
+    """The beginning of the source, or of the target if that is empty; lone surrogates are escaped for printing."""
     text = (pair.source if pair.source.strip() else pair.target).strip()
     if len(text) > SHOWN_CHARACTERS:
         text = text[: SHOWN_CHARACTERS - 1] + "…"

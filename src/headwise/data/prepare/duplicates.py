@@ -1,14 +1,14 @@
-"""Remembering which of many millions of hashes were seen, in about eight bytes each."""
+"""Duplicate detection: a set of many millions of 64-bit hashes in about eight bytes each."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 class SeenHashes:
-    """A set of 64-bit hashes as sorted runs, merged so that each run is at least twice the next.
+    """A set of 64-bit hashes as sorted runs, merged so that each run is at least twice as long as the next.
 
-    A Python set takes about sixty bytes an entry; sorted arrays take eight, and as the runs grow
-    geometrically a hash is moved and searched only a logarithmic number of times.
+    A Python set takes about sixty bytes per entry, a sorted array eight. As the runs grow geometrically, each hash is
+    moved and searched only a logarithmic number of times.
     """
 
     def __init__(self) -> None:
@@ -18,12 +18,12 @@ class SeenHashes:
         return sum(len(run) for run in self._runs)
 
     def add(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Add hashes; True where one was never seen before, in earlier calls or earlier in this array."""
+        """Add hashes; True for each that was not seen before, in earlier calls or earlier in this array."""
         unique, first = np.unique(hashes, return_index=True)
         new = np.ones(len(unique), dtype=np.bool_)
         for run in self._runs:
             at = np.searchsorted(run, unique)
-            at[at == len(run)] = 0  # such a hash is larger than all of the run, so also not equal to run[0]
+            at[at == len(run)] = 0  # larger than all of the run, hence not equal to run[0] either
             new &= run[at] != unique
         fresh = np.zeros(len(hashes), dtype=np.bool_)
         fresh[first[new]] = True

@@ -23,21 +23,21 @@ def _random(seed: int) -> np.random.Generator:
 
 
 class HeldOut:
-    """The pairs with the smallest seeded hashes of all that were offered.
+    """Chooses the pairs with the smallest seeded hashes among all that are offered.
 
-    The choice depends on the content of pairs alone: it survives reordering and appended data as far as it
-    can, and equal pairs are always chosen together.
+    The choice depends on the content of pairs only: reordering does not change it, appended data changes it little,
+    and equal pairs are chosen together.
     """
 
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
         self.offered = 0
         self._mix = _random(seed).integers(1 << 63, size=2, dtype=np.uint64)
-        self._heap: list[tuple[int, Pair]] = []  # of negated hashes: the largest hash is on top
+        self._heap: list[tuple[int, Pair]] = []  # negated hashes: the largest hash is on top
         self._members: set[int] = set()
 
     def offer(self, pairs: list[Pair], hashes: NDArray[np.uint64], but: Collection[str] = ()) -> None:
-        """Pairs and their hashes, of which those from the files `but` are not taken."""
+        """Offer pairs with their hashes; those from the files `but` are not taken."""
         if not self.size:
             return
         if but:
@@ -58,11 +58,11 @@ class HeldOut:
                 self._members.discard(heapq.heappushpop(self._heap, (key, pairs[index]))[0])
 
     def chosen(self, count: int) -> list[Pair]:
-        """The first `count` pairs in the order of their hashes, which is a random one; no pair twice."""
+        """The first `count` pairs by their seeded hashes, hence in random order; no pair occurs twice."""
         return [pair for _, pair in sorted(self._heap, reverse=True)[:count]]
 
     def _keys(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The hashes in an order of the seed's own."""
+        """Seeded hashes of hashes, so that each seed gives another order."""
         return mixed((hashes ^ self._mix[0]) + self._mix[1])
 
 

@@ -1,4 +1,4 @@
-"""What preparing the data gives: everything a training run needs to know about its corpora."""
+"""The result of preparing sentence pairs: everything that a training run needs to know about its corpora."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +10,11 @@ from headwise.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class TrainCorpus:
-    """One corpus in one direction."""
+    """A training corpus in one direction."""
 
     corpus: EncodedCorpus
     weight: float
-    """How often an epoch sees each pair."""
+    """How often each pair occurs in an epoch."""
     source_language: str
     target_language: str
 
@@ -44,7 +44,7 @@ class SourceFile:
     path: str
     sha256: str
     pairs: int
-    """As read, before cleaning."""
+    """Pairs (or lines, or images) as read, before cleaning."""
     licence: str
     role: str
     """train, valid or test."""
@@ -52,12 +52,14 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Prepared:
+    """Prepared training and validation pairs, with their tokenizer."""
+
     folder: Path
     tokenizer: Tokenizer
     train: list[TrainCorpus]
     valid: list[ValidSet]
     reports: list[CleaningReport]
-    """Of the training corpora, in the order of the recipe."""
+    """Cleaning reports of the training corpora, in the order of the recipe."""
     valid_reports: list[CleaningReport]
-    """One for each direction of the validation data."""
+    """Cleaning reports of the validation data, one per direction."""
     files: list[SourceFile]

@@ -1,6 +1,6 @@
-"""Which pairs are a model's work: `headwise back-translate` leaves a note beside each file that it makes.
+"""Synthetic pairs: `headwise back-translate` writes a note beside each file that it makes.
 
-Such pairs say little of how good a translator is: they are not held out to validate on.
+Synthetic pairs are not held out for validation: they tell little about the quality of a translator.
 """
 
 import json
@@ -12,11 +12,11 @@ from headwise.data.read.corpus import corpus_languages, corpus_paths
 from headwise.data.read.files import uncompressed
 
 NOTED = frozenset({"model", "texts", "search", "tag"})
-"""What a note says, among other things."""
+"""Keys that identify a note."""
 
 
 def note_path(path: Path) -> Path:
-    """Where the note of a file of pairs is; one that was compressed since has it still."""
+    """The path of the note for a file of pairs, which may have been compressed since."""
     plain = uncompressed(path)
     return plain.with_name(f"{plain.name}.json")
 
@@ -30,7 +30,7 @@ def is_synthetic(path: Path) -> bool:
 
 
 def synthetic_files(data: DataConfig) -> list[str]:
-    """Of the training data: what is held out depends on them."""
+    """The synthetic files among the training data, on which the choice of held-out pairs depends."""
     paths = (path for corpus in data.train if not corpus.text for path in corpus_paths(corpus, data)[1])
     return [str(path) for path in paths if is_synthetic(path)]
 
@@ -38,7 +38,7 @@ def synthetic_files(data: DataConfig) -> list[str]:
 def never_held_out(
     corpora: Iterable[CorpusConfig], data: DataConfig, say: Callable[[str], None]
 ) -> dict[tuple[str, str], frozenset[str]]:
-    """By direction, the files whose pairs are not held out: those that a model made, unless there are no others."""
+    """The files of each direction whose pairs are not held out: the synthetic ones, unless there are no others."""
     files: dict[tuple[str, str], list[Path]] = {}
     for corpus in corpora:
         sides, pairs = corpus_paths(corpus, data)

@@ -1,9 +1,9 @@
-"""Processes that share out the preparing of data: pure functions of chunks, results in the order of the chunks.
+"""Worker processes for preparing data: pure functions of chunks, with results in the order of the chunks.
 
-They are children with a pipe each, not forks: a fork of a program with threads or a GPU may hang, and
-multiprocessing's other ways run the user's script a second time. A child ends when its pipe does, hence with its
-parent, however that ends. One that is lost - killed, out of memory - costs nothing but time: its chunk is done by
-the parent, with the same result.
+The workers are child processes with a pipe each, not forks: a fork of a program with threads or a GPU may hang, and
+multiprocessing's other start methods run the user's script a second time. A child ends when its pipe is closed, hence
+with its parent, however that ends. A child that is killed costs nothing but time: the parent processes its chunk,
+with the same result.
 """
 
 import contextlib
@@ -22,14 +22,13 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, TypeVar
 
 FEW = 4
-"""Chunks that are done before children are started: a small corpus is ready before they would be."""
+"""Chunks that the parent processes before it starts children: a small corpus is done before they would be ready."""
 MOST = 8
 AHEAD = 2
-"""Chunks that wait for each child; what bounds the memory."""
+"""Chunks that wait for each child, which bounds the memory."""
 
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from headwise.data.prepare.workers import serve; serve()"
-)
+_IMPORT = "from headwise.data.prepare.workers import child_main; child_main()"
+_START = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); {_IMPORT}"
 
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
@@ -37,13 +36,13 @@ Result = TypeVar("Result")
 
 
 def available() -> int:
-    """How many children are worth having here; 0: none."""
+    """How many child processes are worth starting on this machine; may be 0."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, MOST) if cores > 1 and sys.executable else 0
 
 
 class _Job(NamedTuple):
-    """What is asked of each chunk."""
+    """The function that is applied to each chunk, and its shared argument."""
 
     number: int
     function: Callable[[Any, Any], Any]
@@ -59,7 +58,7 @@ class _Child:
         self.job = -1
 
     def ask(self, job: _Job, task: Any) -> tuple[bool, Any]:
-        """Whether it went well, and the result or the error; OSError, EOFError if the child is no more."""
+        """Whether the call succeeded, and its result or error; raises OSError or EOFError if the child has ended."""
         tasks, replies = self.process.stdin, self.process.stdout
         assert tasks is not None
         assert replies is not None
@@ -81,7 +80,7 @@ class _Child:
 
 
 class Workers:
-    """Use as a context; `count` 0 does everything here."""
+    """A pool of `count` child processes, as a context manager; with 0, all work is done in this process."""
 
     def __init__(self, count: int, say: Callable[[str], None] = lambda text: None) -> None:
         self.count = count
@@ -107,7 +106,7 @@ class Workers:
     def map(
         self, function: Callable[[Shared, Task], Result], shared: Shared, tasks: Iterable[Task]
     ) -> Generator[tuple[Task, Result], None, None]:
-        """Each task with `function(shared, task)`, in order. The function is one that a module names."""
+        """Each task with `function(shared, task)`, in order. The function must be importable by name."""
         remaining = iter(tasks)
         here = FEW if self.count and self._threads is None else 0
         for task in islice(remaining, here) if self.count else remaining:
@@ -143,7 +142,7 @@ class Workers:
                 try:
                     self._children.append(_Child())
                     self._idle.put(self._children[-1])
-                except OSError:  # no room for another process
+                except OSError:  # no more processes can be started
                     self._idle.put(None)
         return self._threads
 
@@ -156,9 +155,9 @@ class Workers:
         except (OSError, EOFError, ValueError, pickle.UnpicklingError):
             child = None
             if not self._closed:
-                self._say("a process that helped to prepare the data has ended: its part is done without it")
+                self._say("a worker process has ended: its part of the data is prepared without it")
         finally:
-            self._idle.put(child)  # whatever happens: others wait for it
+            self._idle.put(child)  # in any case, as others wait for it
         if self._closed:
             raise RuntimeError("closed")
         if reply is None:
@@ -169,11 +168,11 @@ class Workers:
         raise result
 
 
-def serve() -> None:
-    """The child: jobs and tasks come in, results go out, until the pipe ends."""
+def child_main() -> None:
+    """Run the loop of a child process: read jobs and tasks, write results, until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the parent decides
     replies: IO[bytes] = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not get between the replies
+    os.dup2(2, 1)  # output of libraries must not mix with the replies
     function: Callable[[Any, Any], Any] | None = None
     shared: Any = None
     with contextlib.suppress(EOFError, OSError):

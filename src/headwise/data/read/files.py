@@ -1,7 +1,7 @@
-"""Opening corpus files: compression by extension, and lines that are strictly UTF-8.
+"""Corpus files: decompression by extension, and lines that are strictly UTF-8.
 
-Nothing here holds more than a block and a line in memory, and everything that can be wrong with a file is a
-`DataError` that names it: a corpus is other people's data, and the first thing asked is "which line?".
+At most one block and one line are held in memory. Whatever is wrong with a file is a `DataError` that names the file
+and, where there is one, the line.
 """
 
 import bz2
@@ -19,30 +19,30 @@ from headwise.errors import DataError
 
 BLOCK = 1 << 20
 MAX_LINE = 16 << 20
-"""Bytes; anything longer is no line of text, and a binary file must not fill the memory."""
+"""The most bytes of a line: anything longer is not a line of text, and a binary file must not fill the memory."""
 
 
 STANDARD_INPUT = Path("-")
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """The content of a file, decompressed if its last extension says so. Use inside `reading(path)`."""
+    """Open a file for reading, decompressed if its last extension says so. Use inside `reading(path)`."""
     return _OPENERS.get(path.suffix.lower(), _open_plain)(path)
 
 
 def format_suffix(path: Path) -> str:
-    """The extension that names the format, under a compression's: `.tsv` for `pairs.TSV.gz`."""
+    """The extension that names the format, without that of a compression: `.tsv` for `pairs.TSV.gz`."""
     return uncompressed(path).suffix.lower()
 
 
 def uncompressed(path: Path) -> Path:
-    """The name that a file has without a compression's extension: `pairs.tsv` for `pairs.tsv.gz`."""
+    """The path without the extension of a compression: `pairs.tsv` for `pairs.tsv.gz`."""
     return path.with_suffix("") if path.suffix.lower() in _OPENERS else path
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while a file is opened, read or decompressed into a `DataError` that names it."""
+    """Turn errors of opening, reading or decompressing a file into a `DataError` that names it."""
     try:
         yield
     except FileNotFoundError:
@@ -64,10 +64,10 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers from 1, without their ends.
+    """The lines of a text file without their ends, numbered from 1.
 
-    A line ends at `\\n` (a `\\r` before it goes too) and nowhere else: U+2028 and its like occur inside
-    sentences, and splitting on them would shift one side of a parallel corpus.
+    A line ends at `\\n` (a `\\r` before it is removed too) and nowhere else: U+2028 and similar characters occur inside
+    sentences, and splitting at them would shift one side of a parallel corpus.
     """
     number = 0
     for block in _whole_line_blocks(path):
@@ -85,8 +85,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _whole_line_blocks(path: Path) -> Iterator[bytes]:
-    """Blocks of whole lines, without the last line's end; a byte order mark at the start is left out."""
-    pieces: list[bytes] = []  # of the line that is not finished yet
+    """Blocks of whole lines, without the last line's end; a byte order mark at the start is skipped."""
+    pieces: list[bytes] = []  # of the line whose end has not been read yet
     size = 0
     lines = 0
     with reading(path), open_bytes(path) as stream:
@@ -113,7 +113,7 @@ def _whole_line_blocks(path: Path) -> Iterator[bytes]:
 
 
 def _raise_bad_line(path: Path, before: int, block: bytes) -> None:
-    """Find the line of a block that is no text, and say why. `before`: how many lines came before it."""
+    """Raise the error of the first line in a block that is not text; `before` lines precede the block."""
     for number, line in enumerate(block.split(b"\n"), before + 1):
         try:
             line.decode("utf-8")
@@ -153,7 +153,7 @@ def _open_zstd(path: Path) -> IO[bytes]:
 
 
 def _zstd(path: Path) -> Any:
-    """Zstandard is in the standard library from Python 3.14 and a package of its own before."""
+    """The Zstandard module: in the standard library from Python 3.14, a separate package before."""
     for name in ("compression.zstd", "backports.zstd"):
         try:
             return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""Images that come as arrays: NumPy's .npz and .npy, and the IDX files of MNIST and its like."""
+"""Files of image arrays: NumPy's .npz and .npy, and IDX files such as those of MNIST."""
 
 import zipfile
 from pathlib import Path
@@ -17,7 +17,7 @@ _IDX_BYTES = 0x08  # the code of unsigned bytes in an IDX header
 
 
 class LabelledArrays(NamedTuple):
-    """What a file holds, checked: images uint8 [N, C, H, W], labels from 0 up [N], names if it has them."""
+    """The checked content of a file: images uint8 [N, C, H, W], labels from 0 [N], and names of classes, if any."""
 
     images: NDArray[np.uint8]
     labels: NDArray[np.int64]
@@ -25,7 +25,7 @@ class LabelledArrays(NamedTuple):
 
 
 def read_arrays(path: Path) -> LabelledArrays:
-    """Images and labels of an .npz, or of a file of images and the file of labels named like it."""
+    """Read the images and labels of an .npz, or of a file of images and the file of labels beside it."""
     with reading(path):
         path.stat()
     if path.suffix.lower() == ".npz":
@@ -89,11 +89,11 @@ def _read_array(path: Path) -> NDArray[Any]:
         return array
     if format_suffix(path) in ("", ".idx") or "ubyte" in path.name:
         return _read_idx(path)
-    raise DataError(f"{path}: not a kind of images that is known: a folder, .npz, .npy or an IDX file")
+    raise DataError(f"{path}: unknown kind of images; known are a folder, .npz, .npy or an IDX file")
 
 
 def _read_idx(path: Path) -> NDArray[np.uint8]:
-    """The format of MNIST: two zero bytes, the type, the number of axes, their sizes big-endian, the values."""
+    """Read an IDX file: two zero bytes, the type, the number of axes, their sizes (big-endian), the values."""
     with reading(path), open_bytes(path) as stream:
         content = stream.read()
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _IDX_BYTES or content[3] not in (1, 3):
@@ -110,7 +110,7 @@ def _read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 def _names_beside(path: Path) -> tuple[str, ...]:
-    """The names in a file classes.txt of the same folder, one a line."""
+    """The names of the classes in the file classes.txt of the same folder, one per line."""
     names = path.with_name(CLASS_NAMES)
     return tuple(line for _, line in numbered_lines(names) if line) if names.is_file() else ()
 
@@ -137,5 +137,5 @@ def _numbers(path: Path, labels: NDArray[Any]) -> NDArray[np.int64]:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
-        raise DataError(f"{path}: labels must be one whole number an image, not {labels.dtype} {labels.shape}")
+        raise DataError(f"{path}: labels must be one whole number per image, not {labels.dtype} {labels.shape}")
     return np.asarray(labels, np.int64)

@@ -1,4 +1,4 @@
-"""Folders of pictures, a subfolder a class: decoded once into one array on the disk."""
+"""Folders of pictures, one subfolder per class, decoded once into one array on disk."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ _MODES = {1: "L", 3: "RGB"}
 
 
 def class_folders(folder: Path) -> dict[str, list[Path]]:
-    """The pictures of each class, by the names of the subfolders, in order."""
+    """The picture files of each class, by the name of its subfolder, sorted."""
     classes = {
         each.name: sorted(file for file in each.iterdir() if file.suffix.lower() in SUFFIXES)
         for each in sorted(folder.iterdir())
@@ -35,9 +35,9 @@ def class_folders(folder: Path) -> dict[str, list[Path]]:
 def decode_files(
     files: Sequence[Path], size: int, channels: int, cache: Path, say: Callable[[str], None]
 ) -> NDArray[np.uint8]:
-    """The pictures as [N, channels, size, size], the largest square in the middle of each.
+    """Decode pictures to [N, channels, size, size], from the largest central square of each.
 
-    They are decoded into a file in `cache`, which the next run with the same pictures finds.
+    The result is a file in `cache`, which the next run with the same pictures uses.
     """
     mode = _mode(channels)
     stamps = [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
@@ -62,13 +62,13 @@ Resize = Callable[[Any], Any]
 
 
 def read_pictures(files: Sequence[str], size: int, channels: int, resize: Resize | None = None) -> NDArray[np.uint8]:
-    """A few pictures as [N, channels, size, size], in memory."""
+    """Decode a few pictures to [N, channels, size, size], in memory."""
     mode = _mode(channels)
     return np.stack([decode_file(Path(file), size, mode, resize) for file in files])
 
 
 def decode_file(path: Path, size: int, mode: str, resize: Resize | None = None) -> NDArray[np.uint8]:
-    """One picture as [C, size, size]: turned as its camera says, its shorter side fitted, the middle cut out."""
+    """Decode a picture to [C, size, size]: rotated by its EXIF data, shorter side resized, centre cropped."""
     image_module, operations = _pillow()
     try:
         with image_module.open(path) as opened:
@@ -92,7 +92,7 @@ def _mode(channels: int) -> str:
 
 
 def _decoded(files: Sequence[Path], size: int, mode: str, ahead: int = 512) -> Iterator[NDArray[np.uint8]]:
-    """In order, on all processors; a few are decoded ahead, however many there are."""
+    """Decode pictures on all processors, in order; at most `ahead` are decoded in advance."""
     with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4)) as pool:
         for start in range(0, len(files), ahead):
             yield from pool.map(lambda file: decode_file(file, size, mode), files[start : start + ahead])

@@ -1,4 +1,4 @@
-"""Labelled images from anywhere as one kind of value."""
+"""Labelled images from folders of pictures and files of arrays, as one kind of value."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _CHUNK = 4096  # images whose pixels are counted at a time
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images with the classes they belong to."""
+    """Images with the numbers of their classes."""
 
     images: NDArray[np.uint8]
     """[N, C, H, W], in memory or mapped from a file."""
@@ -52,10 +52,10 @@ def read_images(
     say: Callable[[str], None],
     classes: tuple[str, ...] = (),
 ) -> ImageSet:
-    """All images of folders (a subfolder a class), .npz, .npy and IDX files, one after the other.
+    """All images of folders (one subfolder per class), .npz, .npy and IDX files, one after the other.
 
-    Pictures in folders are brought to `size` and `channels`; arrays stay as they are. With `classes`, those of
-    the training set, labels are numbers in that list, and what is not in it is an error.
+    Pictures in folders are converted to `size` and `channels`; arrays stay as they are. With `classes`, those of the
+    training set, labels are numbers in that list, and a class that is not in it is an error.
     """
     parts: list[ImageSet] = []
     for path in paths:
@@ -67,7 +67,7 @@ def read_images(
 
 
 def joined(parts: Sequence[ImageSet]) -> ImageSet:
-    """Several sets as one."""
+    """Several sets of images as one."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -94,7 +94,7 @@ def content_key(images: ImageSet, sample: int = 256) -> str:
 
 
 def channel_statistics(images: NDArray[np.uint8]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel, with the brightest pixel as 1; exact however many there are."""
+    """Mean and standard deviation of each channel, with pixels scaled to [0, 1]; exact for any number of images."""
     counts = np.zeros((images.shape[1], 256), np.int64)
     for start in range(0, len(images), _CHUNK):
         part = images[start : start + _CHUNK]

@@ -1,4 +1,4 @@
-"""Sentences, or pairs of them, with labels: from columns of a file to examples, and from labels to numbers."""
+"""Labelled text for classification: columns of a file as examples, and labels as numbers."""
 
 import json
 import math
@@ -13,13 +13,15 @@ from headwise.data.read.records import comma_separated, json_objects, tab_separa
 from headwise.errors import DataError
 
 USUAL = ("sentence", "text")
-"""Columns that hold the text where none is named."""
+"""Names of the column with the text, if the recipe gives none."""
 
 Row = Mapping[str, Any]
-"""Columns by name; by number, as a string, where a file has no header."""
+"""The fields of a record by the name of their column, or by its number as a string if there is no header."""
 
 
 class Example(NamedTuple):
+    """A text, or two, with its label."""
+
     first: str
     second: str | None
     label: str
@@ -45,7 +47,7 @@ def read_labelled(corpus: CorpusConfig, data: DataConfig, columns: ClassifyConfi
 
 
 def class_names(examples: Iterable[Example]) -> tuple[str, ...]:
-    """The labels that occur, sorted: numbers by their value, else as text."""
+    """The labels that occur, sorted by value if all are numbers, else as text."""
     labels = {example.label for example in examples}
     if len(labels) < 2:
         raise DataError(f"a classification needs two classes at least; the training data has {sorted(labels)}")
@@ -56,7 +58,7 @@ def class_names(examples: Iterable[Example]) -> tuple[str, ...]:
 
 
 def class_numbers(classes: Sequence[str]) -> Callable[[Example], float]:
-    """Gives each example the number of its class."""
+    """A function that gives the number of an example's class."""
     numbers = {name: number for number, name in enumerate(classes)}
 
     def number(example: Example) -> float:
@@ -69,7 +71,7 @@ def class_numbers(classes: Sequence[str]) -> Callable[[Example], float]:
 
 
 def value(example: Example) -> float:
-    """The label as the number that a regression predicts."""
+    """The label of an example as a number, for regression."""
     number = _number(example.label)
     if number is None:
         raise DataError(f"{example.where}: the label {example.label!r} is not a number")
@@ -105,7 +107,7 @@ FORMATS: dict[str, Callable[[Path, bool], Iterator[tuple[int, Row]]]] = {
     ".ndjson": _json_rows,
     ".json": _json_rows,
 }
-"""How a file of labelled text is read, by its extension (under that of a compression)."""
+"""How a file of labelled text is read, by its extension (before that of a compression)."""
 
 
 def _reader(path: Path) -> Callable[[Path, bool], Iterator[tuple[int, Row]]]:
@@ -130,12 +132,12 @@ def _named(rows: Iterator[tuple[int, list[str]]], header: bool) -> Iterator[tupl
 
 
 def _usual(row: Row) -> str:
-    """The column that most likely holds the text."""
+    """The name of the column that most likely holds the text."""
     return next((name for name in USUAL if name in row), USUAL[0])
 
 
 def _cell(row: Row, column: str, key: str, where: str) -> Any:
-    """By name, or else by number."""
+    """The field in a column given by its name, or else by its number."""
     if column in row:
         return row[column]
     if column.isdecimal() and int(column) < len(row):

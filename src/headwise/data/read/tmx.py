@@ -19,7 +19,7 @@ _DROPPED = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 _PAIRED = frozenset({"bpt", "ept"})
 """Start and end of formatting, which often lie inside words."""
 _BREAK, _CODE, _FORMAT = "\0b", "\0c", "\0f"
-"""Stand for a dropped element while a segment is read (XML has no NUL): a line break or other space, a placeholder, the
+"""Marks of dropped elements while a segment is read (XML has no NUL): a line break or other space, a placeholder, the
 start or end of formatting."""
 _SPACE = re.compile(r"\s+|(\\[nrt])+|.*<\s*/?\s*(br|p|div|li|tab)\b.*", re.IGNORECASE | re.DOTALL)
 """Content of an inline code that stands for a break or another space."""
@@ -32,7 +32,7 @@ _UNSPACED = re.compile(
 _ENTITIES = "".join(
     f'<!ENTITY {name} "&#{code};">' for name, code in name2codepoint.items() if name not in {"amp", "lt"}
 ).encode("ascii")
-"""The stand-in for every document type: tools write `&nbsp;` and its like without declaring them."""
+"""Declarations that replace every document type: tools write entities such as `&nbsp;` without declaring them."""
 
 
 def read_tmx(path: Path, source_language: str, target_language: str, note: Note) -> Iterator[Pair]:
@@ -62,7 +62,7 @@ def read_tmx(path: Path, source_language: str, target_language: str, note: Note)
 
 
 def _not_standalone(start: bytes) -> bytes:
-    """The start of a document without a claim to be standalone, which would forbid our document type."""
+    """The start of a document without `standalone="yes"`, which would forbid our document type."""
     for encoding in ("ascii", "utf-16-le", "utf-16-be"):
         for quote in "'\"":
             claim, instead = (f"standalone={quote}{word}" for word in (f"yes{quote}", f"no{quote} "))
@@ -83,7 +83,7 @@ def _without_codes(text: str) -> str:
 
 
 class _Units:
-    """The state of the parser between two events, and the pairs that are complete."""
+    """The XML parser's state between two events, and the pairs that are complete."""
 
     def __init__(self, path: Path, source_language: str, target_language: str) -> None:
         self.path = path
@@ -132,7 +132,7 @@ class _Units:
         return self.parser.CurrentByteIndex
 
     def check(self) -> None:
-        """A file without a single pair is the wrong file, or the recipe names other languages than it has."""
+        """Refuse a file without a single pair: it is the wrong file, or has other languages."""
         if not self.found:
             has = ", ".join(self.languages) or "no language at all"
             raise DataError(f"{self.path}: no unit in both {' and '.join(self.wanted)}; the TMX has: {has}")
@@ -184,6 +184,7 @@ class _Units:
         return index
 
     def remarks(self) -> Iterator[str]:
+        """How often a unit had several variants of a language, one sentence for each choice."""
         for (language, taken, fitting), count in self.choices.items():
             yield (
                 f"note: {self.path}: {count:,} units have several variants of {language} ({', '.join(fitting)}): "
@@ -201,7 +202,7 @@ class _Units:
         self.pieces.append(text)
 
     def _document_type(self, context: str | None, *_: object) -> int:
-        """Whatever document type is named, nothing is fetched: ours, with HTML's entities, is used."""
+        """Replace any document type by ours, which declares HTML's entities; nothing is fetched."""
         ours = self.parser.ExternalEntityParserCreate(context)
         ours.EntityDeclHandler = None
         ours.Parse(_ENTITIES, True)
