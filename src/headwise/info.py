@@ -14,7 +14,7 @@ from headwise.errors import CheckpointError
 from headwise.files.tables import read_json
 from headwise.metrics import shown
 from headwise.models.folder.load import load
-from headwise.models.folder.run import checkpoints
+from headwise.models.folder.run_layout import checkpoints
 from headwise.models.folder.weights import parameter_count
 from headwise.presets import PRESETS
 from headwise.text.kinds import TOKENIZERS

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from headwise.files.tensors import load_tensors
-from headwise.models.folder.run import checkpoints
+from headwise.models.folder.run_layout import checkpoints
 from tests.system.faults import At, Undisturbed, names, newest_step, start
 from tests.system.runs import write_recipe
 

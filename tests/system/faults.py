@@ -29,7 +29,7 @@ import torch
 
 from headwise.files.tensors import load_tensors
 from headwise.models.folder.load import load
-from headwise.models.folder.run import checkpoints, load_weights
+from headwise.models.folder.run_layout import checkpoints, load_weights
 from headwise.train.checkpoint.run_state import read_state
 from headwise.train.report.console import read_log
 from tests.system.runs import write_recipe

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headwise.models.folder.run import checkpoints
+from headwise.models.folder.run_layout import checkpoints
 from headwise.train.checkpoint.run_state import read_state
 from tests.system.faults import At, Undisturbed, check_same_end, events_of, newest_step, start, undisturbed
 from tests.system.runs import best_of_validations, write_recipe

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headwise.models.folder.run import checkpoints
+from headwise.models.folder.run_layout import checkpoints
 from headwise.train.report.console import read_log
 from tests.system.faults import (
     Child,

@@ -14,7 +14,7 @@ from headwise.errors import ConfigError, TrainingError
 from headwise.files.tables import read_json
 from headwise.files.tensors import load_tensors
 from headwise.interrupt import StopRequest
-from headwise.models.folder.run import checkpoints
+from headwise.models.folder.run_layout import checkpoints
 from headwise.train.step.loss import TokenLoss
 from headwise.train.step.optimiser import clip_gradients, make_optimiser
 from headwise.train.tasks.translation_task import teacher_forcing

@@ -17,7 +17,7 @@ from headwise.errors import ConfigError
 from headwise.files.lock import locked
 from headwise.files.tables import read_json
 from headwise.files.tensors import load_tensors
-from headwise.models.folder.run import checkpoints, step_folder
+from headwise.models.folder.run_layout import checkpoints, step_folder
 from headwise.train.report.console import read_log
 from headwise.train.run import train
 from headwise.train.step.learner import Objective

@@ -16,7 +16,7 @@ from headwise.config import Recipe, from_tables
 from headwise.errors import ConfigError
 from headwise.files.tables import read_json, read_table, write_table
 from headwise.files.tensors import load_tensors
-from headwise.models.folder.run import checkpoints, load_weights, step_folder
+from headwise.models.folder.run_layout import checkpoints, load_weights, step_folder
 from headwise.train.report.console import read_log
 from headwise.train.report.curves import draw_curves
 from headwise.train.run import Outcome, train

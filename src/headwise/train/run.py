@@ -19,7 +19,7 @@ from headwise.interrupt import StopRequest
 from headwise.models.build import build
 from headwise.models.folder.config_file import WEIGHTS, save_description
 from headwise.models.folder.load import CARD
-from headwise.models.folder.run import checkpoints, load_weights, step_folder, step_of
+from headwise.models.folder.run_layout import checkpoints, load_weights, step_folder, step_of
 from headwise.models.folder.weights import set_weights, weights_of
 from headwise.nn.lora import merge_lora
 from headwise.train.checkpoint.run_state import RunState

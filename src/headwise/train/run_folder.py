@@ -14,7 +14,7 @@ from headwise.files.atomic import remove_unfinished
 from headwise.files.lock import locked
 from headwise.files.tables import read_table, write_table
 from headwise.models.folder.config_file import WEIGHTS
-from headwise.models.folder.run import CHECKPOINTS, checkpoints
+from headwise.models.folder.run_layout import CHECKPOINTS, checkpoints
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.job import Say

@@ -18,7 +18,7 @@ from headwise.models.build import build
 from headwise.models.folder.config_file import save_description
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.load import load, save_model
-from headwise.models.folder.run import load_weights, step_folder
+from headwise.models.folder.run_layout import load_weights, step_folder
 from headwise.models.folder.weights import set_weights, weights_of
 from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer

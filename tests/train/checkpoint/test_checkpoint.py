@@ -18,7 +18,7 @@ from headwise.errors import CheckpointError
 from headwise.files import atomic, tables
 from headwise.files.tables import read_json, read_table, write_table
 from headwise.files.tensors import load_tensors
-from headwise.models.folder.run import checkpoints, step_folder
+from headwise.models.folder.run_layout import checkpoints, step_folder
 from headwise.train.checkpoint.checkpoint import restore_checkpoint, write_checkpoint
 from headwise.train.checkpoint.run_checkpoints import Background
 from headwise.train.checkpoint.run_state import RunState

@@ -17,7 +17,7 @@ from headwise.data.batch.padded_pairs import PaddedBatch
 from headwise.errors import ConfigError
 from headwise.interrupt import StopRequest
 from headwise.models.folder.load import load
-from headwise.models.folder.run import checkpoints, load_weights, step_of
+from headwise.models.folder.run_layout import checkpoints, load_weights, step_of
 from headwise.models.folder.shards import load_whole
 from headwise.train.checkpoint.run_state import read_state
 from headwise.train.loop import fit

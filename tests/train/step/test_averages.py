@@ -10,7 +10,7 @@ from headwise.errors import CheckpointError
 from headwise.models.build import build
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.load import load, save_model
-from headwise.models.folder.run import load_weights
+from headwise.models.folder.run_layout import load_weights
 from headwise.text.kinds import train_tokenizer
 from headwise.train.checkpoint.average import average_checkpoints
 from headwise.train.step.averages import MovingAverage, mean_weights, swapped

@@ -15,7 +15,7 @@ from headwise.data.batch.stream import Planned
 from headwise.errors import ConfigError
 from headwise.interrupt import StopRequest
 from headwise.models.build import build
-from headwise.models.folder.run import step_folder
+from headwise.models.folder.run_layout import step_folder
 from headwise.nn.lora import LoraLinear, merge_lora
 from headwise.presets import resolve
 from headwise.train.loop import fit

@@ -20,7 +20,7 @@ from headwise.models.build import build
 from headwise.models.classifier import Classifier
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.load import load, save_model
-from headwise.models.folder.run import step_folder
+from headwise.models.folder.run_layout import step_folder
 from headwise.models.folder.weights import weights_of
 from headwise.presets import preset_config, resolve
 from headwise.text.kinds import train_tokenizer

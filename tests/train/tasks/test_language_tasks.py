@@ -15,7 +15,7 @@ from headwise.config import Recipe
 from headwise.errors import ConfigError, DataError
 from headwise.files.tables import read_json
 from headwise.files.tensors import load_tensors
-from headwise.models.folder.run import checkpoints, step_folder
+from headwise.models.folder.run_layout import checkpoints, step_folder
 from headwise.train.report.console import read_log
 from headwise.train.run import train
 from headwise.train.tasks import causal_lm_task as causal_lm

@@ -21,7 +21,7 @@ from headwise.models.folder.config_file import (
     shortlist_path,
 )
 from headwise.models.folder.description import INT8, Description, LoadedModel
-from headwise.models.folder.run import load_weights
+from headwise.models.folder.run_layout import load_weights
 from headwise.models.folder.weights import Weights, check_depth, check_weights, weights_of
 from headwise.models.published.exchange import export_published
 from headwise.models.published.formats.foreign import read_foreign

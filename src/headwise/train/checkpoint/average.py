@@ -8,7 +8,7 @@ from headwise.files.atomic import write_text
 from headwise.models.folder.config_file import WEIGHTS, load_description
 from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.load import CARD, load, save_model
-from headwise.models.folder.run import CHECKPOINTS, load_weights
+from headwise.models.folder.run_layout import CHECKPOINTS, load_weights
 from headwise.models.folder.weights import parameter_count, set_weights
 from headwise.train.report.card import how_to_use
 from headwise.train.step.averages import DIFFERENT, mean_weights

@@ -15,7 +15,7 @@ from headwise.files.atomic import write_json
 from headwise.files.folder import check_manifest, whole_folder, write_manifest
 from headwise.files.tensors import load_tensors, save_tensors
 from headwise.models.folder.config_file import WEIGHTS
-from headwise.models.folder.run import AVERAGED, STATE
+from headwise.models.folder.run_layout import AVERAGED, STATE
 from headwise.models.folder.shards import has_tensors, save_shard
 from headwise.models.folder.weights import weights_of
 from headwise.train.checkpoint.run_state import RunState, read_state

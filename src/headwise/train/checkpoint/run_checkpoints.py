@@ -12,7 +12,7 @@ from headwise.errors import CheckpointError
 from headwise.files.atomic import write_when_there_is_room
 from headwise.files.tables import NewerFormatError
 from headwise.interrupt import StopRequest
-from headwise.models.folder.run import checkpoints, load_weights, step_folder, step_of
+from headwise.models.folder.run_layout import checkpoints, load_weights, step_folder, step_of
 from headwise.train.checkpoint.checkpoint import restore_checkpoint, write_checkpoint
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.step.learner import Learner

@@ -8,7 +8,7 @@ from headwise.config import from_tables
 from headwise.data.batch.stream import Position
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.tables import read_json
-from headwise.models.folder.run import STATE
+from headwise.models.folder.run_layout import STATE
 
 
 @dataclass(frozen=True)
