@@ -1,4 +1,4 @@
-"""Ctrl-C, termination and a closed terminal as a request: the step at hand is finished and saved before a run ends."""
+"""Signals as a request to stop: after Ctrl-C, SIGTERM or SIGHUP the current step is finished and saved."""
 
 import signal
 import threading
@@ -11,15 +11,15 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 
 class StopRequest:
-    """True once the process was asked to stop. A second Ctrl-C stops it at once."""
+    """True once the process has received a signal to stop. A second Ctrl-C stops it at once."""
 
     def __init__(self, *, once: bool = True) -> None:
-        """`once`: the request comes from a person. A launcher repeats it to its processes, which a terminal has asked
-        already, and kills those that take too long: then a second one means nothing."""
+        """`once`: signals come from a person, so a second one stops at once. A launcher such as torchrun repeats the
+        signal that its processes got from the terminal already, and kills those that take too long."""
         self.requested = False
         self._once = once
         self.number = 0
-        """The signal that asked."""
+        """The signal that was received."""
         self._previous: dict[int, Any] = {}
 
     def __bool__(self) -> bool:
@@ -29,13 +29,13 @@ class StopRequest:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 if number != signal.SIGINT and signal.getsignal(number) == signal.SIG_IGN:
-                    continue  # nohup: the run is to outlive its terminal
+                    continue  # nohup: the run shall outlive its terminal
                 self._previous[number] = signal.signal(number, self._request)
         return self
 
     @property
     def status(self) -> int:
-        """What a command ends with that was stopped, as shells and schedulers expect: 130 after Ctrl-C."""
+        """The exit status of a command that was stopped, as shells and schedulers expect it: 130 after Ctrl-C."""
         return 128 + (self.number or signal.SIGINT)
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:

@@ -1,4 +1,4 @@
-"""Figures of merit of classifications and regressions, as the papers of the tasks define them. NumPy alone."""
+"""Metrics of classification and regression, as the papers of the tasks define them; they need NumPy only."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ Values = NDArray[Any] | Sequence[float]
 
 
 def accuracy(predictions: Values, labels: Values) -> float:
-    """The share of examples that are classified right."""
+    """The share of examples that are classified correctly."""
     predicted, wanted = _pair(predictions, labels)
     return float(np.mean(predicted == wanted))
 
@@ -77,13 +77,13 @@ METRICS: dict[str, Callable[[Values, Values], float]] = {
     "pearson": pearson,
     "spearman": spearman,
 }
-"""All of them the higher the better."""
+"""All metrics by name; higher is better for each."""
 
 SHARES = frozenset({*METRICS, "next sentence"})
-"""Figures that are 1 at best: kept as they are, shown times 100."""
+"""Figures that are 1 at best: stored as they are, shown in per cent."""
 
 OF_NUMBERS = frozenset({"pearson", "spearman"})
-"""Those that compare numbers; the others compare classes."""
+"""Metrics that compare numbers; the others compare classes."""
 
 
 def metric(name: str) -> Callable[[Values, Values], float]:

@@ -82,7 +82,7 @@ def test_a_recipe_whose_shape_was_not_looked_up_is_refused(corpus: Path, tmp_pat
 
 def test_a_begun_run_keeps_its_starting_point(corpus: Path, tmp_path: Path, trained: Path) -> None:
     train(run_recipe(corpus, tmp_path / "run", QUICK), silent)
-    with pytest.raises(ConfigError, match="init was ''"):
+    with pytest.raises(ConfigError, match="init was not given"):
         train(recipe_from(started(corpus, tmp_path / "run", trained)), silent)
     assert read_json(tmp_path / "run" / "recipe.json")["init"] == ""
 

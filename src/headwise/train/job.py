@@ -55,7 +55,7 @@ class Job(Protocol):
 
     @property
     def unit(self) -> str:
-        """What `count` of a batch counts, in the plural: tokens, examples, images."""
+        """The unit of a batch's `count`, in the plural: tokens, examples, images."""
 
     @property
     def data_key(self) -> str:

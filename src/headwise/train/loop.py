@@ -116,7 +116,7 @@ def begin(checkpoints: RunCheckpoints, config: TrainConfig, reporter: Reporter) 
 
 @dataclass(frozen=True)
 class Due:
-    """What is to be done after a step."""
+    """The actions that follow a step."""
 
     log: bool
     validation: bool

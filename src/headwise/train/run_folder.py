@@ -119,7 +119,7 @@ def _is_bound(key: str) -> bool:
 
 
 def differences(before: object, now: object, key: str) -> list[tuple[str, str]]:
-    """What differs between two values of a recipe, in words, by key."""
+    """The differences between two values of a recipe, in words, by key."""
     if before == now:
         return []
     if isinstance(before, dict) and isinstance(now, dict):

@@ -1,4 +1,4 @@
-"""The model a run starts with: drawn from the recipe's seed, or the one in `recipe.init`."""
+"""The model that a run starts with: initialised from the recipe's seed, or loaded from `recipe.init`."""
 
 import dataclasses
 from pathlib import Path
@@ -21,14 +21,14 @@ FREE = PARTS | {"dropout", "attention_dropout", "hidden_dropout"}
 """Keys of the model table that may differ from those of the model in `init`; all others are its shape."""
 
 LEARNING_RATE = 5e-5
-"""Peak with `init`, unless the recipe gives one: weights that know something must not be washed away."""
+"""Peak learning rate with `init`, unless the recipe gives one: low, so that trained weights are not lost."""
 
 HEADS = ("output.", "head.", "pooler.", "next_sentence.", "output_projection.")
-"""Parts that a model for another task may have afresh, or may leave behind: names under the model or its body."""
+"""Parts of a model that belong to a task: with another task they are initialised anew or dropped."""
 
 
 def recipe_from(tables: dict[str, Any]) -> Recipe:
-    """The whole recipe of tables: with `init`, the model's shape is that folder's instead of a preset's."""
+    """The whole recipe from its tables; with `init`, the model has the shape of the one in that folder."""
     init = tables.get("init")
     if not init:
         return resolve(tables)
@@ -50,7 +50,7 @@ def recipe_from(tables: dict[str, Any]) -> Recipe:
 
 
 def presets_of(family: str) -> str:
-    """The presets of a family, to choose from."""
+    """The names of a family's presets."""
     return ", ".join(name for name in PRESETS if preset_config(name).family == family)
 
 
@@ -61,14 +61,14 @@ def folder_config(folder: str) -> ModelConfig:
 def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
     """The model in `recipe.init` with the settings that the recipe may change; None without `init`.
 
-    What the model for this task has beyond the one in the folder (a classifier's output) is drawn from the seed.
+    Parts that the model in the folder lacks (a classifier's output) are initialised from the seed.
     """
     if not recipe.init:
         return None
     loaded = load(recipe.init)
     if loaded.tokenizer is None and recipe.task != "images":
         raise ConfigError(
-            f"{recipe.init}: it has no tokenizer that is known here, and without one there is nothing to train it on"
+            f"{recipe.init}: it has no tokenizer that Headwise knows, and without one there is nothing to train it on"
         )
     wanted = to_tables(recipe.model)
     different = [key for key, value in to_tables(loaded.config).items() if key not in FREE and wanted[key] != value]
@@ -106,13 +106,13 @@ def first_model(
 
 
 def new_model(recipe: Recipe, vocabulary: int, pad: int) -> nn.Module:
-    """The recipe's model before its first step, drawn from its seed."""
+    """The recipe's model before its first step, initialised from its seed."""
     torch.manual_seed(recipe.seed)
     return build(recipe.model, vocabulary, pad)
 
 
 def transferred(old: Weights, new: Weights, where: str) -> Weights:
-    """The old weights under the new names; only heads, the parts for a task, may be missing or be left over."""
+    """The old weights under the new names; only the parts of a task may be missing or left over."""
     by_name = {_plain(name): tensor for name, tensor in old.items()}
     weights: Weights = {}
     for name, tensor in new.items():
@@ -130,5 +130,5 @@ def transferred(old: Weights, new: Weights, where: str) -> Weights:
 
 
 def _plain(name: str) -> str:
-    """A classifier holds the model that it is built on as its body."""
+    """The name without the prefix of a classifier's body."""
     return name.removeprefix("body.")

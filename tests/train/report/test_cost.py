@@ -83,7 +83,7 @@ def test_a_line_a_figure() -> None:
     assert str(cost).splitlines() == [
         "wall time 1:02:05",
         "speed 123,457 tokens/s, 1,000,000,000 in all",
-        "FLOPs 3.30e+18, 8.86e+14 a second",
+        "FLOPs 3.30e+18, 8.86e+14 per second",
         "energy 812.35 Wh",
     ]
     assert json.loads(json.dumps(cost.as_dict()))["flops"] == 3.3e18

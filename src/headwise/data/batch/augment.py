@@ -1,8 +1,7 @@
-"""Changing training images at random, a whole batch at once, on the device that trains.
+"""Augmentation of training images, a whole batch at once, on the device that trains.
 
-B images, C channels, H by W pixels; values from 0 to 255, as float32 once they are drawn upon. Every image draws
-its own changes. What is drawn comes from one generator, and nothing waits for the device: no size and no branch
-depends on what was drawn.
+B images, C channels, H by W pixels; values from 0 to 255, as float32 once they are changed. Every image draws its own
+changes, from one generator. Nothing waits for the device: no size and no branch depends on what was drawn.
 """
 
 import math
@@ -25,11 +24,11 @@ class Augmented(NamedTuple):
     images: Tensor
     """float32 [B, C, H, W], from 0 to 255."""
     targets: Tensor
-    """[B, classes]: how much of each class is in an image."""
+    """[B, classes]: the share of each class in an image."""
 
 
 def augment(images: Tensor, labels: Tensor, classes: int, config: ImageConfig, generator: Generator) -> Augmented:
-    """All that the config asks for, on images uint8 [B, C, H, W] with labels [B]."""
+    """Apply the augmentations of the config to images uint8 [B, C, H, W] with labels [B]."""
     with torch.no_grad(), torch.autocast(images.device.type, enabled=False):
         images = crop_and_flip(images, config.crop, config.flip, generator).float()
         for _ in range(config.random_augment):
@@ -43,7 +42,7 @@ def augment(images: Tensor, labels: Tensor, classes: int, config: ImageConfig, g
 
 
 def crop_and_flip(images: Tensor, padding: int, flip: bool, generator: Generator) -> Tensor:
-    """Move each image by up to `padding` pixels, the border mirrored, and flip every second one: one gather."""
+    """Shift each image by up to `padding` pixels, the border mirrored, and flip half of them: one gather."""
     B, C, H, W = images.shape
     device = images.device
     if padding >= min(H, W):
@@ -59,9 +58,9 @@ def crop_and_flip(images: Tensor, padding: int, flip: bool, generator: Generator
     return images[every, channels, rows[:, None, :, None], columns[:, None, None, :]]
 
 
-def mirrored(places: Tensor, size: int) -> Tensor:
-    """Places outside of 0 ... size - 1 by less than `size`, reflected into it."""
-    return (size - 1) - ((size - 1) - places.abs()).abs()
+def mirrored(positions: Tensor, size: int) -> Tensor:
+    """Reflect positions that are outside of 0 ... size - 1, by less than `size`, into it."""
+    return (size - 1) - ((size - 1) - positions.abs()).abs()
 
 
 def erase(images: Tensor, probability: float, generator: Generator) -> Tensor:
@@ -118,9 +117,9 @@ def between(ends: Sequence[float], draws: Tensor) -> Tensor:
 
 
 def normalise(images: Tensor, mean: Tensor, deviation: Tensor, channels: int, size: int) -> Tensor:
-    """Images from 0 to 255 as a model takes them: [B, channels, size, size] of mean 0 and deviation 1.
+    """Images from 0 to 255 as a model's input: [B, channels, size, size] of mean 0 and deviation 1.
 
-    Grey images serve a model of more channels, and images of another size are enlarged or reduced.
+    Grey images are repeated for each channel, and images of another size are resized.
     """
     images = images.float()
     if images.shape[2:] != (size, size):

@@ -1,4 +1,4 @@
-"""Rows of text with tokens hidden, for a model that fills in blanks. The masks are drawn anew each epoch."""
+"""Rows of text with masked tokens, for masked language models. Masks are drawn anew each epoch."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,23 +18,23 @@ from headwise.text.tokenizer import WORD_START, Tokenizer
 Rows = NDArray[np.int64]
 
 HIDDEN, REPLACED = 0.8, 0.1
-"""Of the chosen tokens, the shares that become the mask and another token; the rest stay as they are."""
+"""The shares of the chosen tokens that become the mask token and a random one; the rest stay as they are."""
 
 _FIRST, _SECOND = -1, -2
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedBatch:
-    """Rows of text with tokens hidden."""
+    """Rows of text with masked tokens."""
 
     tokens: Tensor
-    """[B, T] int64: framed rows, with tokens hidden."""
+    """[B, T] int64: framed rows, with tokens masked."""
     segments: Tensor
     """[B, T] int64: 1 in the second half of a row where there are two, 0 elsewhere."""
     places: Tensor
-    """[N] int64: where the tokens to predict are, counted through all rows."""
+    """[N] int64: the positions of the tokens to predict, counted through all rows."""
     targets: Tensor
-    """[N] int64: what they were."""
+    """[N] int64: the tokens before masking."""
     follows: Tensor | None
     """[B] int64, with the next-sentence task: 0 where the second half follows the first, 1 where it does not."""
     starts: Rows
@@ -74,7 +74,7 @@ class MaskedBatch:
 
 
 class Frame:
-    """What stands around the one or two texts of a row, as the tokenizer's models expect it."""
+    """The special tokens around the one or two texts of a row, as the tokenizer frames them."""
 
     def __init__(self, tokenizer: Tokenizer, block: int, pair: bool) -> None:
         ids, segments = tokenizer.frame([_FIRST], [_SECOND] if pair else None)
@@ -96,7 +96,7 @@ class Frame:
 
 
 class Masks:
-    """Which tokens of rows are hidden, and behind what."""
+    """Which tokens of a row are masked, and what they are replaced with."""
 
     def __init__(self, tokenizer: Tokenizer, whole_words: bool) -> None:
         if tokenizer.mask is None:
@@ -111,13 +111,13 @@ class Masks:
             self.begins = np.array([piece.startswith(WORD_START) for piece in pieces]) | self.special
 
     def words(self, rows: Rows) -> Rows:
-        """[B, T]: the number of each token's word in its row; a special is a word of its own."""
+        """[B, T]: the number of each token's word in its row; a special token is a word of its own."""
         begins = self.begins[rows]
         begins[:, 1:] |= self.special[rows[:, :-1]]
         return np.cumsum(begins, axis=1)
 
     def choose(self, rows: Rows, wanted: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """[B, T] True for what is to be predicted: `wanted` tokens of each row and up to the end of a word, no special.
+        """[B, T] True for tokens to predict: `wanted` of each row, up to the end of a word, no special tokens.
 
         Each word draws a number, and the words with the lowest numbers are chosen until there are enough tokens.
         """
@@ -127,7 +127,7 @@ class Masks:
         return (numbers <= last) & (numbers < 2)
 
     def hide(self, rows: Rows, chosen: NDArray[np.bool_], rng: np.random.Generator) -> Rows:
-        """The rows with the chosen tokens masked, replaced or left."""
+        """The rows with the chosen tokens masked, replaced by random ones, or left."""
         draws = rng.random(rows.shape)
         others = rng.choice(self.ordinary, rows.shape)
         hidden = np.where(chosen & (draws < HIDDEN), self.mask, rows)
@@ -135,7 +135,7 @@ class Masks:
 
 
 class MaskedStream:
-    """Batches of framed rows of `language.block` tokens, some of them hidden."""
+    """Batches of framed rows of `language.block` tokens, some of them masked."""
 
     def __init__(
         self, text: TokenText, tokenizer: Tokenizer, language: LanguageConfig, batch_tokens: int, seed: int

@@ -1,4 +1,4 @@
-"""Making the next items in the background while the consumer works on this one."""
+"""Prefetching: a thread makes the next items while the consumer works on this one."""
 
 import queue
 import threading
@@ -11,29 +11,29 @@ from headwise.errors import DataError
 T = TypeVar("T")
 
 LOOK_EVERY = 0.2
-"""Seconds after which a consumer that waits for an item asks whether there will be one."""
+"""Seconds after which a waiting consumer checks that the thread is alive and that it is not to stop."""
 GRACE = 5.0
-"""Seconds in which the next item may still come once the consumer is asked to stop, and the thread may still end."""
+"""Seconds that the next item may take once the consumer is to stop, and that the thread may take to end."""
 
 
 class StalledError(DataError):
-    """The next item does not come. The consumer's work on those before it is whole."""
+    """The next item does not come. The consumer's work on earlier ones is complete."""
 
 
 class _End:
-    """After the last item: with the error that ended the items, if one did."""
+    """Marks the end of the items, with the error that ended them, if one did."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
 def prefetch(items: Iterator[T], depth: int = 4, stop: Callable[[], bool] = lambda: False) -> Generator[T, None, None]:
-    """The same items in the same order, made up to `depth` ahead by one thread.
+    """Iterate over `items` in order, made up to `depth` ahead by one thread.
 
-    An item carries its own position, so nothing is lost when a run stops between making and using one. An
-    error comes out where its item would have. The thread ends with the generator: at its last item, when it
-    is closed, or when the consumer lets go of it. A thread that hangs, in a read from a disk that is gone, holds
-    nobody: after `stop` its item is awaited no longer than `GRACE` seconds, and its end neither.
+    An item carries its own position, so nothing is lost when a run stops between making and using one. An error is
+    raised where its item would have come. The thread ends with the generator: at its last item, when it is closed, or
+    when it is garbage-collected. A stuck thread, for example in a read from a disk that is gone, cannot block shutdown:
+    once `stop` is true, neither its next item nor its end is awaited for longer than `GRACE` seconds.
     """
     if depth < 1:
         raise ValueError(f"depth must be at least 1, not {depth}")
@@ -51,7 +51,7 @@ def prefetch(items: Iterator[T], depth: int = 4, stop: Callable[[], bool] = lamb
                 return
             yield item
     except (StalledError, KeyboardInterrupt):
-        grace = 0.0  # it hangs, or nobody wants to wait
+        grace = 0.0  # it is stuck, or the user does not want to wait
         raise
     finally:
         stopped.set()
@@ -64,7 +64,7 @@ def prefetch(items: Iterator[T], depth: int = 4, stop: Callable[[], bool] = lamb
 def _next(ready: "queue.Queue[T | _End]", worker: threading.Thread, stop: Callable[[], bool]) -> "T | _End":
     deadline = 0.0
     while True:
-        alive = worker.is_alive()  # asked first: what a thread leaves when it ends is there once it has ended
+        alive = worker.is_alive()  # read first: the last item of a thread is there once it has ended
         try:
             return ready.get(timeout=LOOK_EVERY)
         except queue.Empty:

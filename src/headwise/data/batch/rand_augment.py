@@ -1,7 +1,7 @@
-"""RandAugment: each image is changed by an operation of its own, drawn from a pool, with a strength of its own.
+"""RandAugment: each image is changed by an operation drawn from a pool, with a strength that is drawn too.
 
-The pool of Cubuk et al. (2020). All images pass through each kind of computation and keep what they have drawn:
-geometry is one affine sampling, the blends with a plainer image are one interpolation, the rest are tables.
+The pool is that of Cubuk et al. (2020). All images pass through each kind of computation, and the drawn result is
+selected: geometry is one affine sampling, the blends with a plainer image are one interpolation, the rest are tables.
 """
 
 import math
@@ -31,10 +31,10 @@ FULL_MAGNITUDE = 30
 ANGLE = math.radians(30)
 SHEAR = 0.3
 SHIFT = 0.45
-"""Of the size of the image."""
+"""As a share of the image size."""
 BLEND = 0.9
 BITS = 4
-"""Of 8, lost to posterising."""
+"""Of 8 bits, how many posterising drops."""
 
 GEOMETRIC = ("rotate", "shear_x", "shear_y", "translate_x", "translate_y")
 BLENDED = ("colour", "contrast", "brightness", "sharpness")
@@ -90,7 +90,7 @@ def operate(images: Tensor, operation: Tensor, strength: Tensor, sign: Tensor) -
 
 
 def moved(images: Tensor, operation: Tensor, signed: Tensor) -> Tensor:
-    """Rotated, sheared or shifted, with what comes in from outside mirrored: one affine map an image."""
+    """Rotated, sheared or shifted, with what comes in from outside mirrored: one affine map per image."""
 
     def amount(name: str) -> Tensor:
         return torch.where(operation == OPERATIONS.index(name), signed, 0.0)

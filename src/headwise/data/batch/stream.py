@@ -1,4 +1,4 @@
-"""What training asks of data: batches in an order that a seed determines and a position resumes.
+"""The interface between data and training: batches in an order that a seed determines and a position resumes.
 
 A stream plans the batches of one epoch; `plans_from` and `batches_from` walk through epochs without end. A plan costs
 little, so batches before a position are skipped without being made, and a process makes only its own rows.
@@ -19,7 +19,7 @@ class Batch(Protocol):
 
     @property
     def count(self) -> int:
-        """What the sums of its loss are divided by: tokens to predict, or examples."""
+        """The divisor of its summed loss: tokens to predict, or examples."""
 
     def __len__(self) -> int:
         """Rows."""

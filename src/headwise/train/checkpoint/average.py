@@ -1,4 +1,4 @@
-"""A model folder whose weights are the mean of several, with a card that says of which."""
+"""`headwise average`: a model folder with the mean weights of several checkpoints, and its card."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from headwise.train.step.averages import DIFFERENT, mean_weights
 
 
 def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
-    """A model folder with the mean weights of several checkpoints or models of one run."""
+    """Write a model folder with the mean weights of several checkpoints or models of one run."""
     if (out / WEIGHTS).exists():
         raise CheckpointError(f"{out} holds a model already: choose another --out")
     loaded = load(paths[0])
@@ -29,7 +29,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
 
 
 def averaged_card(loaded: LoadedModel, paths: Sequence[Path]) -> str:
-    """The card of a mean of models, with what their runs say of the data."""
+    """The card of a mean of models, with the data sections of their runs' cards."""
     runs = dict.fromkeys(path.parent.parent if path.parent.name == CHECKPOINTS else path for path in paths)
     lines = [
         f"# Mean of {len(paths)} checkpoints",
@@ -45,7 +45,7 @@ def averaged_card(loaded: LoadedModel, paths: Sequence[Path]) -> str:
         "",
         "## Scores",
         "",
-        "None were measured of the mean.",
+        "The mean was not measured.",
         "",
         "## Data",
         "",
@@ -56,5 +56,5 @@ def averaged_card(loaded: LoadedModel, paths: Sequence[Path]) -> str:
         except (OSError, UnicodeDecodeError):
             card = ""
         data = card.partition("\n## Data\n")[2].partition("\n## ")[0].strip()
-        lines += [f"From the card of {run}:", "", data, ""] if data else [f"{run} has no card that tells of it.", ""]
+        lines += [f"From the card of {run}:", "", data, ""] if data else [f"{run} has no card with such a section.", ""]
     return "\n".join(lines)

@@ -41,7 +41,7 @@ def first_row(tensor: Any) -> int:
 
 
 def own_parts(tensors: Mapping[str, Tensor], first: bool) -> dict[str, Tensor]:
-    """What this process saves: its rows, as NAME@FIRST_ROW; tensors that are not sharded are saved by the first one."""
+    """The tensors that this process saves: its rows, as NAME@FIRST_ROW; the first saves those that are not sharded."""
     parts = {
         f"{name}@{first_row(tensor)}": local(tensor)
         for name, tensor in tensors.items()

@@ -1,1 +1,1 @@
-"""What a run tells: console, log, curves, model card, cost."""
+"""Reports of a run: console, log, curves, model card, cost."""

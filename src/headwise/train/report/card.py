@@ -1,4 +1,4 @@
-"""The model card: what a model is, what it was trained on, how good it is. `README.md` in its folder."""
+"""The model card, `README.md` in a model folder: what the model is, what it was trained on, how good it is."""
 
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +18,12 @@ from headwise.train.job import Scored
 from headwise.train.step.schedules import peak, warmup_steps
 
 DISTILLATION = "distillation.json"
-"""In the folder of a student: its teacher, and how the two compare."""
+"""In the folder of a distilled model: its teacher, and how the two compare."""
 DISTILLED = "## Distilled"
 
 
 def how_to_use(task: str, folder: str, ask: str = "") -> str:
-    """The command that a trained model is for."""
+    """The command that uses a trained model."""
     given = "--images PICTURE" if task == "images" else '"..."'
     return f"{COMMANDS[task]} --model {folder}{ask} {given}"
 
@@ -39,15 +39,15 @@ class Card:
     """Lines before the table of files."""
     files: Iterable[SourceFile]
     counted: str
-    """What the table counts of each file, in the plural: pairs, lines, examples."""
+    """The unit of the files' sizes in the table, in the plural: pairs, lines, examples."""
     trained: str
-    """How much was seen, and in what batches."""
+    """How much the model was trained on, and in what batches."""
 
 
 def model_card(
     card: Card, recipe: Recipe, progress: RunState, scores: Mapping[str, Scored], source: str, ask: str = ""
 ) -> str:
-    """Markdown. `source` says which weights these are (the best checkpoint, a mean of several)."""
+    """The card as Markdown. `source` names the weights (the best checkpoint, a mean of several)."""
     lines = [
         f"# {card.title}",
         "",
@@ -97,7 +97,7 @@ def model_card(
 
 
 def with_distillation(card: str, run: Path, step: int) -> str:
-    """The card of a model at `step`, with what `headwise distill` measured as long as the record of it is there."""
+    """The card of a model at `step`, with the comparison of `headwise distill`, if the folder has one."""
     card = card.split(f"\n{DISTILLED}\n")[0].rstrip() + "\n"
     try:
         record = read_json(run / DISTILLATION)
@@ -109,7 +109,7 @@ def with_distillation(card: str, run: Path, step: int) -> str:
             "```",
         ]
         measured = int(record["step"])
-    except (CheckpointError, KeyError, TypeError, ValueError):  # there is none, or it is older than this
+    except (CheckpointError, KeyError, TypeError, ValueError):  # there is none, or it is damaged
         return card
     if step != measured:
         lines += ["", f"The student was compared at step {measured:,} and has been trained on since."]

@@ -1,4 +1,4 @@
-"""What a person sees of a run: a progress bar or plain lines, a JSONL log, TensorBoard on request."""
+"""Progress of a run on the console (a bar or plain lines), in a JSONL log, and in TensorBoard on request."""
 
 import contextlib
 import importlib.util
@@ -21,11 +21,11 @@ from headwise.train.report.energy import EnergyMeter
 LOG = "log.jsonl"
 
 QUIET = 60.0
-"""Seconds after which a run that is not watched tells how far it is, if it has not since: a step may take seconds."""
+"""Seconds after which a run without a terminal prints its progress, if it has printed nothing since."""
 
 
 class RunReporter:
-    """Console, `log.jsonl` and, if asked for, TensorBoard. Use as a context."""
+    """Reports a run on the console, in `log.jsonl` and, on request, in TensorBoard. Use as a context manager."""
 
     def __init__(
         self,
@@ -48,15 +48,15 @@ class RunReporter:
         self._make_board = _tensorboard(run) if tensorboard else None
         self._meter = EnergyMeter()
         self._used = 0.0
-        """Watt-hours of earlier starts."""
+        """Watt-hours that earlier starts used."""
         self._last = (time.perf_counter(), 0.0)
         self._begun = (time.perf_counter(), 0)
         """When this start began, and after which step."""
-        self._said: float | None = None
-        """When how far it is was last told; None: not yet."""
+        self._printed: float | None = None
+        """When progress was last printed; None: not yet."""
         self._figures = ""
         self._unwritten = ""
-        """Lines of the log for which there was no room on the disk."""
+        """Lines of the log that a full disk could not take."""
 
     def __enter__(self) -> "RunReporter":
         if self._stream.isatty():
@@ -69,16 +69,16 @@ class RunReporter:
         if self._unwritten:
             self._write_lines()
         if self._bar is not None:
-            with _whether_or_not_it_is_read():
+            with _ignoring_closed_output():
                 self._bar.stop()
         if self._board is not None:
             self._board.close()
 
     def started(self, step: int, tokens: int) -> None:
-        """Forget what the log says of later steps, which will be taken again."""
-        kept = [record for record in read_log(self._log.parent) if record["step"] <= step]
-        write_text(self._log, "".join(json.dumps(record) + "\n" for record in kept))
-        self._used = next((used for record in reversed(kept) if (used := record.get("watt_hours"))), 0.0)
+        """Remove later steps from the log: they will be taken again."""
+        remaining = [record for record in read_log(self._log.parent) if record["step"] <= step]
+        write_text(self._log, "".join(json.dumps(record) + "\n" for record in remaining))
+        self._used = next((used for record in reversed(remaining) if (used := record.get("watt_hours"))), 0.0)
         self._last = (time.perf_counter(), tokens)
         self._begun = (time.perf_counter(), step)
         if self._make_board is not None:
@@ -87,16 +87,16 @@ class RunReporter:
             self._bar.update(self._task, completed=step)
 
     def stepped(self, step: int, nll: float) -> None:
-        """Move the bar, or say now and then how far it is: a step of a large model takes seconds, and lines of the log
-        are many steps apart."""
+        """Move the bar, or print progress now and then: a step of a large model takes seconds, and lines of the log are
+        many steps apart."""
         if self._bar is None:
             soon = step % self._log_every == 0 or step == self._steps
-            if not soon and (self._said is None or time.perf_counter() - self._said >= QUIET):
-                left = "" if self._said is None else f"  left {duration(self._left(step))}"  # the first step is slow
-                self._far(f"step {step:,}/{self._steps:,}  loss {nll:.3f}{left}")
+            if not soon and (self._printed is None or time.perf_counter() - self._printed >= QUIET):
+                left = "" if self._printed is None else f"  left {duration(self._left(step))}"  # the first step is slow
+                self._print_progress(f"step {step:,}/{self._steps:,}  loss {nll:.3f}{left}")
         else:
             figures = self._figures or f"loss {nll:.3f}"
-            with _whether_or_not_it_is_read():
+            with _ignoring_closed_output():
                 self._bar.update(self._task, completed=step, figures=figures)
 
     def trained(self, record: dict[str, float]) -> None:
@@ -110,17 +110,17 @@ class RunReporter:
             self.stepped(int(record["step"]), record["nll"])
         else:
             left = (self._steps - record["step"]) * record["seconds"] / record["step"]
-            self._far(f"step {record['step']:,}/{self._steps:,}  {figures}  left {duration(left)}")
+            self._print_progress(f"step {record['step']:,}/{self._steps:,}  {figures}  left {duration(left)}")
 
     def validated(self, record: dict[str, float], best: bool, seconds: float = 0.0) -> None:
         self._write({"kind": "valid", **record, "best": best})
         figures = "  ".join(shown(name, value) for name, value in record.items() if name != "step")
         self.note(f"step {record['step']:,}: validation {figures}{'  (best so far)' if best else ''}")
-        self._last = (self._last[0] + seconds, self._last[1])  # validating is not training time
+        self._last = (self._last[0] + seconds, self._last[1])  # validation is not training time
 
     def note(self, text: str) -> None:
         if self._bar is not None:
-            with _whether_or_not_it_is_read():
+            with _ignoring_closed_output():
                 self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)
         else:
             self._line(text)
@@ -132,20 +132,20 @@ class RunReporter:
         return (tokens - before) / max(now - then, 1e-9)
 
     def _left(self, step: int) -> float:
-        """Seconds, by the steps since this start."""
+        """Seconds left, by the speed since this start."""
         begun, before = self._begun
         return (self._steps - step) * (time.perf_counter() - begun) / max(1, step - before)
 
-    def _far(self, text: str) -> None:
-        self._said = time.perf_counter()
+    def _print_progress(self, text: str) -> None:
+        self._printed = time.perf_counter()
         self._line(text)
 
     def _line(self, text: str) -> None:
-        with _whether_or_not_it_is_read():
+        with _ignoring_closed_output():
             print(text, file=self._stream, flush=True)
 
     def _write(self, record: dict[str, Any]) -> None:
-        finite = {name: value if _sayable(value) else None for name, value in record.items()}
+        finite = {name: value if _is_json(value) else None for name, value in record.items()}
         self._unwritten += json.dumps(finite, allow_nan=False) + "\n"
         self._write_lines()
         if self._board is not None:
@@ -160,15 +160,15 @@ class RunReporter:
         except OSError as error:
             if error.errno not in FULL:
                 raise CheckpointError(f"could not write {self._log}: {error.strerror or error}") from error
-            # Not worth a run: the next checkpoint waits for room, and the lines come with it. Some of them may have
-            # been written, the last one in half: reading passes over a half line and over a step told twice.
+            # Not worth ending a run: the next checkpoint waits for room, and the lines are written after it. Some may
+            # have been written, the last one in half: `read_log` skips half a line and a step that occurs twice.
             self._unwritten = "\n" + self._unwritten.lstrip()
         else:
             self._unwritten = ""
 
 
 def progress_bar(stream: TextIO, counted: str) -> Progress:
-    """A bar with how far it is (`counted`, a template), what there is to say (`figures`), and the time left."""
+    """A progress bar with the count (`counted`, a template), text beside it (`figures`), and the time left."""
     return Progress(
         TextColumn(counted),
         BarColumn(),
@@ -181,7 +181,7 @@ def progress_bar(stream: TextIO, counted: str) -> Progress:
 
 
 def read_log(run: Path) -> list[dict[str, Any]]:
-    """The records of a run so far."""
+    """The records of a run's log so far."""
     path = run / LOG
     if not path.exists():
         return []
@@ -195,14 +195,14 @@ def read_log(run: Path) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _whether_or_not_it_is_read() -> Iterator[None]:
-    """A run does not end because its terminal was closed, or the program that read its output has ended."""
+def _ignoring_closed_output() -> Iterator[None]:
+    """Ignore errors of printing: a run does not end because its terminal is closed or its output is no longer read."""
     with contextlib.suppress(OSError, ValueError):  # ValueError: the stream was closed
         yield
 
 
-def _sayable(value: Any) -> bool:
-    """JSON has no word for infinity and none for what is not a number."""
+def _is_json(value: Any) -> bool:
+    """Whether JSON can hold a value: it has neither infinity nor NaN."""
     return not isinstance(value, float) or math.isfinite(value)
 
 

@@ -1,4 +1,4 @@
-"""What a run has cost: time, operations, energy."""
+"""The cost of a run: time, operations, energy."""
 
 import statistics
 from dataclasses import asdict, dataclass
@@ -14,19 +14,19 @@ from headwise.train.report.flops import flops_per_unit
 
 @dataclass(frozen=True)
 class Cost:
-    """Of the whole run, over all its starts."""
+    """The cost of a whole run, over all its starts."""
 
     seconds: float
-    """Validation and checkpoints included; without the preparation of the data and the final test."""
+    """Training with validation and checkpoints, without the preparation of the data and the final test."""
     units: int
     unit: str
-    """What was learned from: (target) tokens, examples, images."""
+    """The unit that batches count: (target) tokens, examples, images."""
     units_per_second: float
-    """The median of the log: while nothing but training was done."""
+    """The median of the log, in which validation and checkpoints do not count."""
     flops: float | None
-    """See flops.py."""
+    """Floating-point operations; see flops.py."""
     watt_hours: float | None
-    """Of the GPUs, where they report it."""
+    """Energy of the GPUs, where they report it."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -37,15 +37,15 @@ class Cost:
             f"speed {self.units_per_second:,.0f} {self.unit}/s, {self.units:,} in all",
         ]
         if self.flops is not None:
-            lines.append(f"FLOPs {self.flops:.2e}, {self.flops / max(self.seconds, 1e-9):.2e} a second")
+            lines.append(f"FLOPs {self.flops:.2e}, {self.flops / max(self.seconds, 1e-9):.2e} per second")
         if self.watt_hours is not None:
             lines.append(f"energy {self.watt_hours:,.2f} Wh")
         return "\n".join(lines)
 
     @property
     def section(self) -> str:
-        """For the model card."""
-        return f"## Cost\n\n```\n{self}\n```\n\nFLOPs: six a multiply-add of the forward pass, for real tokens.\n"
+        """The section of the model card."""
+        return f"## Cost\n\n```\n{self}\n```\n\nFLOPs: six per multiply-add of the forward pass, for real tokens.\n"
 
 
 def training_cost(run: Path, job: Job, progress: RunState) -> Cost:

@@ -1,4 +1,4 @@
-"""A picture of how a run went."""
+"""The curves of a run's log as a picture."""
 
 import math
 from pathlib import Path
@@ -9,12 +9,12 @@ from headwise.metrics import SHARES
 from headwise.train.report.console import read_log
 
 NO_METRIC = ("kind", "step", "loss", "best")
-"""What a record of a validation holds beside its metrics; those of a part, such as a direction, have a space."""
+"""Keys of a validation record that are no metric; metrics of a part, such as a direction, have a space."""
 NAMES = {"bleu": "BLEU, greedy"}
 
 
 def draw_curves(run: Path) -> Path | None:
-    """`curves.png` of the log: training and validation loss, and beside them the first other metric there is."""
+    """Draw `curves.png`: training and validation loss, and the first other metric of the log."""
     records = read_log(run)
     train = [r for r in records if r["kind"] == "train"]
     valid = [r for r in records if r["kind"] == "valid"]
@@ -64,5 +64,5 @@ def draw_curves(run: Path) -> Path | None:
 
 
 def _column(records: list[dict[str, Any]], name: str) -> list[float]:
-    """A gap where the log has null, nothing finite to draw, or is damaged."""
+    """A column of the log; NaN, which draws a gap, where it has null or is damaged."""
     return [value if isinstance(value := record.get(name), int | float) else math.nan for record in records]

@@ -1,4 +1,4 @@
-"""What the GPUs have used, by their own meter: NVML's counter of millijoules, without a package for it."""
+"""The energy that GPUs have used, by NVML's counter of millijoules; the library is called without a package."""
 
 import ctypes
 import os
@@ -8,7 +8,7 @@ import torch
 
 
 class EnergyMeter:
-    """Watt-hours since it was made, of the GPUs that this machine trains on; None where they do not tell."""
+    """Watt-hours that this machine's training GPUs have used since it was made; None where they do not report it."""
 
     def __init__(self) -> None:
         self._library, self._handles = _handles()
@@ -29,9 +29,9 @@ class EnergyMeter:
 
 
 def _handles() -> tuple[Any, list[ctypes.c_void_p]]:
-    """The library, and its names for the GPUs of this process and its neighbours on this machine."""
+    """The NVML library, and its handles of the GPUs that this run uses on this machine."""
     nothing: tuple[Any, list[ctypes.c_void_p]] = (None, [])
-    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # training goes on elsewhere
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # training runs on another device
         return nothing
     try:
         library = ctypes.CDLL("libnvidia-ml.so.1")
@@ -42,7 +42,7 @@ def _handles() -> tuple[Any, list[ctypes.c_void_p]]:
     processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     numbers = range(min(processes, torch.cuda.device_count())) if processes > 1 else [torch.cuda.current_device()]
     handles = []
-    for number in numbers:  # by their own names: NVML counts all GPUs, CUDA those that it may see
+    for number in numbers:  # by UUID: NVML numbers all GPUs, CUDA only the visible ones
         handle = ctypes.c_void_p()
         name = f"GPU-{torch.cuda.get_device_properties(number).uuid}".encode()
         if library.nvmlDeviceGetHandleByUUID(name, ctypes.byref(handle)):

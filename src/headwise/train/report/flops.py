@@ -1,13 +1,13 @@
-"""How many floating-point operations training takes, counted from the model's own modules.
+"""The floating-point operations (FLOPs) of training, counted from the model's own modules.
 
     FLOPs = 3 x 2 x (multiply-adds of a forward pass)
 
-A multiply-add is two operations, and the backward pass has twice the forward's: gradients of what went in and of the
-weights. This is the 6 N a token of the scaling laws, but for what each token really passes: source tokens go through
-the encoder and the keys and values of the cross-attention, target tokens through the decoder and the output, and the
-two products of attention (queries by keys, weights by values) are counted with the lengths of each sentence, as whole
-squares. Real tokens count, padding does not; neither do element-wise operations (a percent or so), the optimiser,
-validation, or that a frozen weight needs no gradient.
+A multiply-add is two operations, and the backward pass has twice as many as the forward pass: gradients of the inputs
+and of the weights. This is the 6 N per token of the scaling laws, but with the modules that each token really passes:
+source tokens pass the encoder and the keys and values of the cross-attention, target tokens the decoder and the output,
+and the two products of attention (queries by keys, weights by values) are counted with the lengths of each sentence, as
+full squares. Real tokens count. Padding, element-wise operations (about a percent), the optimiser and validation do
+not; weights that are frozen count as if they had gradients.
 """
 
 from collections.abc import Callable
@@ -28,13 +28,13 @@ from headwise.nn.embedding import OutputProjection
 from headwise.train.job import Job
 
 PASSES = 3
-"""One forward; backward for the inputs, and for the weights."""
+"""One forward pass, and two for the gradients of inputs and weights."""
 
 Lengths = NDArray[np.float64]
 
 
 def flops_per_unit(job: Job) -> float | None:
-    """Of what a batch of this job counts - a target token, a masked token, an example; None: it is not known."""
+    """FLOPs per unit that batches of this job count - a target token, a masked token, an example; None: unknown."""
     count = COUNTS.get(job.loaded.task.kind)
     if count is None:
         return None
@@ -42,7 +42,7 @@ def flops_per_unit(job: Job) -> float | None:
 
 
 def blank(description: Description) -> nn.Module:
-    """The model with whatever is in memory as weights: shapes are what is asked for."""
+    """The model with uninitialised weights: only its shapes matter."""
     return description.empty("the model").to_empty(device="cpu").eval()
 
 
@@ -50,7 +50,7 @@ def blank(description: Description) -> nn.Module:
 
 
 def _translation(model: Any, job: Any) -> float:
-    """The mean over the pairs, as often as an epoch sees them; each is seen twice where two passes are to agree."""
+    """The mean over the pairs of an epoch; with `train.agreement` each pair passes twice."""
     tokenizer, tags = job.prepared.tokenizer, job.loaded.task.tags
     spent = tokens = 0.0
     cost = sentence_cost(model)
@@ -71,7 +71,7 @@ def _causal(model: Any, job: Any) -> float:
 
 
 def _masked(model: MaskedLM, job: Any) -> float:
-    """Every token passes the stack, those that are hidden the head."""
+    """Every token passes the stack, masked ones the head too."""
     block, share = np.array([job.recipe.language.block]), job.recipe.language.mask
     whole, stack = row_cost(model)(block)[0], row_cost(model, model.encode)(block)[0]
     return float(stack / (block[0] * share) + (whole - stack) / block[0])
@@ -101,9 +101,9 @@ COUNTS: dict[str, Callable[[Any, Any], float]] = {
 
 
 def sentence_cost(model: EncoderDecoder) -> Callable[[NDArray[Any], NDArray[Any]], Lengths]:
-    """Multiply-adds of a pair with S source and T target tokens.
+    """Multiply-adds of a pair, as a function of its S source and T target tokens.
 
-    A Transformer's are a polynomial 1, S, T, S^2, ST, T^2, so six sentences of a few tokens tell all others.
+    A Transformer's are a polynomial in 1, S, T, S^2, ST, T^2, which six short sentences determine.
     """
 
     def basis(source: NDArray[Any], target: NDArray[Any]) -> Lengths:
@@ -117,7 +117,7 @@ def sentence_cost(model: EncoderDecoder) -> Callable[[NDArray[Any], NDArray[Any]
 
 
 def row_cost(model: Any, run: Callable[[Tensor], Any] | None = None) -> Callable[[NDArray[Any]], Lengths]:
-    """Multiply-adds of a row of T tokens through a model of one stack, or through the part of it that `run` is."""
+    """Multiply-adds of a row, as a function of its tokens, through a model of one stack or its part `run`."""
     body: Any = model.body if isinstance(model, Classifier) else model
     sizes = np.arange(1, 4)
     found = [multiply_adds(model, partial(run or model, _ids(int(t), body.pad))) for t in sizes]
@@ -134,7 +134,7 @@ def _ids(length: int, pad: int) -> Tensor:
 
 
 def multiply_adds(model: nn.Module, run: Callable[[], object]) -> int:
-    """Those of all matrix products while `run` runs the model."""
+    """Multiply-adds of all matrix products while `run` runs the model."""
     total = 0
 
     def count(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
@@ -178,4 +178,4 @@ RULES: list[tuple[type[nn.Module], Callable[[Any, tuple[Any, ...], Any], int]]] 
     (nn.LSTM, _lstm),
     (nn.Conv2d, _convolution),
 ]
-"""Everything here that multiplies matrices."""
+"""All modules that multiply matrices."""

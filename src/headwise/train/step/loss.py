@@ -11,21 +11,21 @@ from torch.utils.checkpoint import checkpoint
 from headwise.nn.kernels import usable_on
 
 CHUNK_BYTES = 2**25
-"""Logits held at a time: about what stays in a processor's cache, since the loss is bound by memory."""
+"""Bytes of logits held at a time on a CPU: about its cache, since the loss is bound by memory."""
 
 KERNEL_CHUNK_BYTES = 2**30
-"""The same where a kernel takes the loss: few large matrix products, and still far less than all logits."""
+"""Bytes of logits held at a time with the GPU kernel: few large matrix products, and far less than all logits."""
 
 
 DIVERGENCE_BYTES = 2**27
-"""Logits of each of two predictions that are held at a time to compare them."""
+"""Bytes of logits held at a time for each of two predictions that are compared."""
 
 
 class TokenLoss(NamedTuple):
     """Sums over the real tokens of a batch; divide by the tokens of the whole step."""
 
     loss: Tensor
-    """What is minimised: cross-entropy against the smoothed target distribution."""
+    """Cross-entropy against the smoothed target distribution, which is minimised."""
     nll: Tensor
     """Negative log-likelihood of the reference itself, for perplexity; no gradient."""
 
@@ -36,7 +36,7 @@ def summed(losses: Sequence[TokenLoss]) -> Tensor:
 
 
 class Projection(Protocol):
-    """What makes logits of hidden states: a family's output projection."""
+    """The output projection of a model, from hidden states to logits."""
 
     @property
     def weight(self) -> Tensor: ...
@@ -66,11 +66,11 @@ def projected_cross_entropy(
 ) -> TokenLoss:
     """Loss of hidden states [N, D] against target ids [N] under logits = hidden @ weight^T + bias, weight [V, D].
 
-    A row whose target is `ignore` adds nothing, to the sums or to any gradient: filling of batches of a fixed shape.
-    Equal to `plain_cross_entropy`, the oracle, in a fraction of the memory and time: logits exist for a chunk
-    of rows at a time, and their gradient is taken while they are at hand.
+    A row whose target is `ignore` (padding) adds nothing to the sums or to any gradient. The result equals
+    `plain_cross_entropy`, the oracle, in a fraction of the memory and time: logits exist for a chunk of rows at a
+    time, and their gradient is computed while they are in memory.
     """
-    # Inside the function gradients are always off, and a parameter always asks for one: so the mode is passed.
+    # Inside an autograd function gradients are always off, so whether they are wanted is passed.
     learning = torch.is_grad_enabled()
     function = _KernelCrossEntropy if usable_on(hidden.device) else _ProjectedCrossEntropy
     loss, nll = function.apply(hidden, weight, bias, targets, smoothing, ignore, learning)  # type: ignore[no-untyped-call]
@@ -78,10 +78,10 @@ def projected_cross_entropy(
 
 
 def divergence(first: Tensor, second: Tensor, projection: Projection, real: Tensor | None = None) -> Tensor:
-    """How far two predictions of the same tokens are apart: KL(p, q) + KL(q, p), summed over the rows.
+    """The symmetric divergence of two predictions of the same tokens: KL(p, q) + KL(q, p), summed over the rows.
 
-    Hidden states [N, D] twice; `real` [N]: the rows that count. Logits exist for a chunk of rows at a time: they are
-    made again for the gradient.
+    Both are hidden states [N, D]; `real` [N] marks the rows that count. Logits exist for a chunk of rows at a time, and
+    are computed again for the gradient.
     """
 
     def apart(states: Tensor, others: Tensor, counts: Tensor | None) -> Tensor:
@@ -113,7 +113,7 @@ def plain_cross_entropy(
     *,
     ignore: int | None = None,
 ) -> TokenLoss:
-    """The same, the obvious way."""
+    """The oracle of `projected_cross_entropy`: all logits at once, with PyTorch's own loss."""
     logits = F.linear(hidden, weight, bias).float()
     unused = -100 if ignore is None else ignore
     loss = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum", ignore_index=unused)
@@ -197,7 +197,7 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
 
 
 class _KernelCrossEntropy(torch.autograd.Function):
-    """The same, with a kernel that turns a chunk of logits into their gradient where they lie."""
+    """The loss of `_ProjectedCrossEntropy` with a GPU kernel that overwrites a chunk of logits with their gradient."""
 
     @staticmethod
     def forward(
@@ -217,8 +217,8 @@ class _KernelCrossEntropy(torch.autograd.Function):
         needs_gradient = learning and any(ctx.needs_input_grad[:3])
         vocabulary = weight.size(0)
         hidden_grad = torch.empty_like(hidden) if needs_gradient else None
-        # Rows of logits are filled up to multiples of 64, with nothing: the library is up to four times as slow at
-        # products of odd sizes, and reads what begins at multiples of 128 bytes in large words.
+        # The vocabulary is padded to a multiple of 64: cuBLAS is up to four times as slow at products of odd sizes, and
+        # reads rows that begin at multiples of 128 bytes in larger words.
         filled = -(-vocabulary // 64) * 64
         weight_grad = None
         if needs_gradient and ctx.needs_input_grad[1]:
@@ -261,13 +261,13 @@ class _KernelCrossEntropy(torch.autograd.Function):
 
 
 def _precision(hidden: Tensor) -> torch.dtype:
-    """In which the matrix products are made."""
+    """The precision of the matrix products."""
     kind = hidden.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
 
 
 def _chunk(rows: int, row_bytes: int) -> int:
-    """Rows at a time: all chunks about alike, and of whole tiles of a matrix product."""
+    """Rows per chunk: chunks of nearly equal size, in whole tiles of a matrix product."""
     most = max(1, KERNEL_CHUNK_BYTES // row_bytes)
     chunks = max(1, -(-rows // most))
     even = -(-rows // chunks)
@@ -275,7 +275,7 @@ def _chunk(rows: int, row_bytes: int) -> int:
 
 
 def _accumulate(total: Tensor, left: Tensor, right: Tensor, *, first: bool) -> None:
-    """total += left @ right, or = where it is the first; float32 is never rounded to bfloat16 on the way."""
+    """total += left @ right, or = for the first chunk; a float32 sum is never rounded to bfloat16."""
     if total.dtype == right.dtype:
         torch.addmm(total, left, right, beta=0 if first else 1, out=total)
     elif not total.is_cuda:
@@ -287,6 +287,6 @@ def _accumulate(total: Tensor, left: Tensor, right: Tensor, *, first: bool) -> N
 
 
 def _scaled(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
-    """The gradients that the forward pass left, times what comes from above."""
+    """The gradients that the forward pass computed, times the gradient of the loss."""
     kept = [None if gradient is None else gradient * scale for gradient in ctx.saved_tensors]
     return *kept, None, None, None, None

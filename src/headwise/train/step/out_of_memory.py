@@ -161,7 +161,7 @@ class Advising:
 
 
 def size_of(batch: Batch) -> int:
-    """What the memory of a pass grows with: the number of values in the largest tensor."""
+    """The size of a batch as its memory grows with it: the number of values in its largest tensor."""
     return max(tensor.numel() for tensor in tensors_of(batch).values())
 
 

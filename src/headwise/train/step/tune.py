@@ -1,4 +1,4 @@
-"""How the weights of a trained model are changed: which of them learn, how fast, and whether by low-rank matrices."""
+"""Fine-tuning: which weights of a trained model learn, at which rate, and whether by low-rank matrices (LoRA)."""
 
 import difflib
 import re
@@ -13,22 +13,22 @@ from headwise.models.folder.weights import weights_of
 from headwise.nn.lora import add_lora
 
 ADAPTED = ("self_attention", "cross_attention", "feed_forward")
-"""Parts of a layer whose matrices low-rank adaptation changes."""
+"""Parts of a layer whose matrices LoRA adapts."""
 
 BODY = "body."
-"""Where a classifier keeps the model it stands on; names in a recipe may leave it out."""
+"""The prefix of the model inside a classifier; names in a recipe may leave it out."""
 
 CLASSIFIER = "output."
-"""The layer on top of the body."""
+"""The prefix of a classifier's output layer."""
 
 BELOW = re.compile(r"(^|[._])(embedding|positions|segments|tasks)")
-"""In the names of what lies under the first layer."""
+"""In the names of weights below the first layer."""
 
 LAYER = re.compile(r"^(.*?)\blayers\.(\d+)\.")
 
 
 def check_tuning(recipe: Recipe) -> None:
-    """Refuse settings that cannot be, before anything is read."""
+    """Refuse impossible settings of the tune table, before anything is read."""
     config = recipe.tune
     if not recipe.init and config != TuneConfig():
         raise ConfigError("the tune table changes a trained model: name its folder in init")
@@ -39,9 +39,9 @@ def check_tuning(recipe: Recipe) -> None:
 
 
 def tune(model: nn.Module, recipe: Recipe) -> None:
-    """Set up the model for its training, in place: adapters added, and what does not learn told so.
+    """Prepare the model for fine-tuning, in place: add LoRA matrices, and freeze what does not learn.
 
-    Beside low-rank changes a classifier's output learns whole: it is new, or at least its classes are others.
+    With LoRA the output layer of a classifier learns as a whole: it is new, or at least its classes are.
     """
     config = recipe.tune
     if config.lora_rank:
@@ -55,7 +55,7 @@ def tune(model: nn.Module, recipe: Recipe) -> None:
 
 
 def freeze(model: nn.Module, beginnings: Iterable[str]) -> None:
-    """Keep every weight whose name begins so, in whole parts: `encoder.layers.1` is not `encoder.layers.10`."""
+    """Freeze every weight whose name begins with one of these, in whole parts: `encoder.layers.1` is not `...10`."""
     own = weights_of(model)
     for beginning in beginnings:
         matching = [parameter for name, parameter in own.items() if begins(name, beginning)]
@@ -74,10 +74,8 @@ def begins(name: str, beginning: str) -> bool:
 
 
 def parameter_groups(model: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
-    """What an optimiser is made of: the weights that learn, with their weight decay and their share of the rate.
-
-    Decay is on matrices alone. `scale` is what the loop multiplies the learning rate by.
-    """
+    """The parameter groups of an optimiser: the weights that learn, with their weight decay and `scale`, the factor of
+    their learning rate. Only matrices decay."""
     decay = recipe.train.weight_decay
     scales = layer_scales(weights_of(model), recipe.tune.layer_decay)
     groups: dict[tuple[float, bool], dict[str, Any]] = {}
@@ -91,8 +89,8 @@ def parameter_groups(model: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
 
 
 def layer_scales(names: Iterable[str], decay: float) -> dict[str, float]:
-    """The share of the learning rate by weight name: 1 above the layers, then `decay` for the highest layer, its
-    square for the next one, down to the embeddings below the first. Each stack counts its own layers."""
+    """The factor of the learning rate by weight name: 1 above the layers, `decay` for the highest layer, its square for
+    the next one, down to the embeddings below the first. Each stack counts its own layers."""
     names = list(names)
     stacks: dict[str, int] = {}
     for name in names:
@@ -109,7 +107,7 @@ def layer_scales(names: Iterable[str], decay: float) -> dict[str, float]:
 
 
 def _beginnings(names: Iterable[str]) -> list[str]:
-    """What one can freeze, widest parts first."""
+    """Beginnings of names that can be frozen, widest parts first."""
     known: dict[str, None] = {}
     for depth in (1, 2, 3):
         for name in names:

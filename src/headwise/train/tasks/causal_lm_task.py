@@ -1,4 +1,4 @@
-"""Training a causal language model: every token of packed rows from those before it."""
+"""The task of causal language modelling: every token of a row is predicted from those before it."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -115,8 +115,8 @@ def next_token(smoothing: float) -> Callable[[nn.Module, TextBatch], TokenLoss]:
 
 
 def validator(valid: TokenText, recipe: Recipe) -> Validate:
-    """The mean loss of a token over the first `train.validate_pairs` rows of the validation text (0: all), each row of
-    `language.block` tokens a context of its own: a token is predicted from at most that many before it."""
+    """The mean loss per token over the first `train.validate_pairs` rows of the validation text (0: all). Each row of
+    `language.block` tokens is a context of its own."""
 
     def validate(model: nn.Module) -> dict[str, float]:
         nll, tokens = likelihood(model, valid, recipe, recipe.train.validate_pairs)
@@ -126,7 +126,7 @@ def validator(valid: TokenText, recipe: Recipe) -> Validate:
 
 
 def likelihood(model: nn.Module, text: TokenText, recipe: Recipe, rows: int) -> tuple[float, int]:
-    """The negative log-likelihood of a text, as a sum, and its tokens."""
+    """The negative log-likelihood of a text, as a sum, and the number of its tokens."""
     device = next(model.parameters()).device
     objective = next_token(0.0)
     nll, tokens = torch.zeros((), device=device, dtype=torch.float64), 0

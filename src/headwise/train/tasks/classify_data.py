@@ -1,4 +1,4 @@
-"""From the files of a recipe to labelled examples that a classifier trains on."""
+"""Labelled examples of a recipe: read, tokenised, encoded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from headwise.train.run_folder import data_folder
 
 @dataclass(frozen=True)
 class Texts:
-    """Examples as read, a list a corpus; `valid` is one set, and may be empty."""
+    """Examples as read, one list per corpus; `valid` is one set, and may be empty."""
 
     train: list[list[Example]]
     valid: list[Example]
@@ -47,7 +47,7 @@ def read_texts(recipe: Recipe, say: Say) -> Texts:
 
 
 def own_tokenizer(recipe: Recipe, train: Sequence[Sequence[Example]], run: Path, say: Say) -> Tokenizer:
-    """Trained on the texts; a run that goes on has it already."""
+    """The tokenizer that is trained on the texts; a run that is continued has it already."""
     if (run / CONFIG).exists():
         return load_tokenizer(run)
     say("training the tokenizer")
@@ -82,7 +82,7 @@ def encode(recipe: Recipe, texts: Texts, tokenizer: Tokenizer, classes: tuple[st
 
 
 def files(recipe: Recipe, texts: Texts, run: Path, say: Say) -> list[SourceFile]:
-    """What the model was made of, for its card."""
+    """The files that the examples were read from, for the model card."""
     counts: dict[str, int] = {}
     for examples in (*texts.train, *([texts.valid] if recipe.data.valid else []), *texts.test):
         for example in examples:

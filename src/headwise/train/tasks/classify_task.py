@@ -1,4 +1,4 @@
-"""Training a classifier of texts, or of pairs of them, on top of an encoder or a decoder; or a regression."""
+"""The task of classifying texts, or pairs of texts, with an encoder or a decoder; or of regression on them."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -90,9 +90,9 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Clas
 
 
 def classifier_config(config: ModelConfig, classes: int) -> ModelConfig:
-    """The model with a classifier on top, and without what only serves to predict tokens.
+    """The model with a classifier on top, and without an encoder's language head.
 
-    The first token of a decoder has seen nothing but itself: such a model is read at its last one.
+    The first token of a decoder attends to nothing but itself, so its last one is pooled instead.
     """
     encoder = config.family == "masked_lm"
     pooling = "last" if config.pooling == "first" and not encoder else config.pooling
@@ -100,9 +100,9 @@ def classifier_config(config: ModelConfig, classes: int) -> ModelConfig:
 
 
 def objective(recipe: Recipe) -> Callable[[nn.Module, LabelledBatch], TokenLoss]:
-    """Cross-entropy or squared error, a sum over the examples; with `classify.language_model` above 0, plus that
-    times the number of examples times the mean loss of a token, so that a step's mean is the task's mean loss
-    plus the share of the language model's (L3 = L2 + lambda L1 in the GPT paper)."""
+    """The objective: cross-entropy or squared error, summed over the examples. With `classify.language_model` the mean
+    language-model loss per token is added, times that weight and the number of examples, so that a step's mean is
+    L3 = L2 + lambda L1 of the GPT paper."""
     config, smoothing = recipe.classify, recipe.train.label_smoothing
 
     def losses(model: nn.Module, batch: LabelledBatch) -> TokenLoss:
@@ -128,7 +128,7 @@ def task_loss(outputs: Tensor, labels: Tensor, smoothing: float) -> TokenLoss:
 
 
 def language_model_loss(model: Classifier, hidden: Tensor, tokens: Tensor) -> Tensor:
-    """The mean over the real tokens of predicting each from those before it."""
+    """The mean loss of predicting each token from those before it, without padding."""
     body: Any = model.body
     projection, wanted = body.output_projection, tokens[:, 1:]
     real = wanted != body.pad

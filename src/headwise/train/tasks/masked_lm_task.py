@@ -1,4 +1,4 @@
-"""Training a masked language model: hidden tokens from those on both sides; and BERT's next-sentence task."""
+"""The task of masked language modelling: masked tokens are predicted from both sides; and BERT's next-sentence task."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -102,8 +102,8 @@ class MaskedJob:
 
 
 def fill_in(smoothing: float) -> Callable[[nn.Module, MaskedBatch], TokenLoss]:
-    """The objective: logits are made for the hidden tokens alone. The next-sentence loss, a mean over rows, is
-    added to the mean over tokens."""
+    """The objective, with logits for the masked tokens alone. The next-sentence loss, a mean over rows, is added to the
+    mean over tokens."""
 
     def objective(model: Any, batch: MaskedBatch) -> TokenLoss:
         memory = model.encode(batch.tokens, batch.segments).memory
@@ -119,7 +119,7 @@ def fill_in(smoothing: float) -> Callable[[nn.Module, MaskedBatch], TokenLoss]:
 
 
 def hidden_states(model: Any, memory: Tensor, batch: MaskedBatch) -> Tensor:
-    """[N, E] before the output projection, of the tokens to predict."""
+    """[N, E]: the hidden states of the tokens to predict, before the output projection."""
     states: Tensor = model.head.transform(memory.flatten(0, 1)[batch.places])
     return states
 
@@ -133,7 +133,7 @@ class Figures:
 
 
 def measure(model: Any, stream: MaskedStream, limit: int) -> Figures:
-    """Over the first `limit` rows of the stream's text (0: all), with fixed masks."""
+    """Measure the first `limit` rows of the stream's text (0: all), always with the same masks."""
     device = next(model.parameters()).device
     sums = torch.zeros(3, device=device, dtype=torch.float64)
     tokens = rows = 0
