@@ -54,7 +54,7 @@ def main() -> None:
         tokens: list[list[str]] = []
         for test, (sources, targets) in {"software": held_out, "news": news}.items():
             begun = time.perf_counter()
-            options = TranslateOptions(beam=BEAM, alignments=False)
+            options = TranslateOptions(beam=BEAM)
             found = translator.translate(sources, options=options)
             row[f"{test} BLEU"] = round(compare([result.text for result in found], targets).bleu, 2)
             row[f"{test} s"] = round(time.perf_counter() - begun, 1)

@@ -19,7 +19,8 @@ import numpy as np
 from rows import Row, add_output, show, write
 
 from headwise.data.read.files import numbered_lines
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.evaluate import compare
 from headwise.models.folder.weights import parameter_count
 
@@ -30,7 +31,7 @@ SINGLE = 50
 def measure(
     models: dict[str, Translator], beam: int, texts: list[str], references: list[str], repeats: int
 ) -> list[Row]:
-    options = TranslateOptions(beam=beam, alignments=False)
+    options = TranslateOptions(beam=beam)
     some = texts[:: max(1, len(texts) // SINGLE)][:SINGLE]
     seconds = dict.fromkeys(models, math.inf)
     alone = {name: [math.inf] * len(some) for name in models}
@@ -132,7 +133,7 @@ def main() -> None:
         [text for _, text in numbered_lines(path)][: args.lines or None] for path in (args.source, args.reference)
     )
     given = dict(each.split("=", 1) for each in args.models)
-    models = {name: Translator(folder, args.device, args.engine) for name, folder in given.items()}
+    models = {name: Translator(folder, device=args.device, engine=args.engine) for name, folder in given.items()}
     rows = [row for beam in args.beam for row in measure(models, beam, texts, references, args.repeats)]
     show(rows, ["model", "beam", "engine", "million weights", "BLEU", "seconds", "words/s", "ms per sentence"])
     write(rows, args.json)

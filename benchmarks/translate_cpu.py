@@ -30,7 +30,8 @@ from translate_common import CTranslate2, Run, Transformers, opened, ours, rando
 
 from headwise.data.read.files import numbered_lines
 from headwise.decode.batching import BATCH_TOKENS
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.evaluate import compare
 from headwise.models.export.ctranslate2 import write_translator
 from headwise.models.folder.description import LoadedModel
@@ -103,10 +104,10 @@ def text_system(name: str, model: str) -> Callable[[list[str], int], tuple[list[
             return [tokenizer.decode(ids) for ids in found], sum(map(len, found))
 
         return theirs_run
-    translator = Translator(model, "cpu", name)
+    translator = Translator(model, device="cpu", engine=name)
 
     def run(texts: list[str], beam: int) -> tuple[list[str], int]:
-        found = translator.translate(texts, options=TranslateOptions(beam=beam, alignments=False))
+        found = translator.translate(texts, options=TranslateOptions(beam=beam))
         return [each.text for each in found], sum(len(each.tokens) for each in found)
 
     return run

@@ -20,7 +20,8 @@ from rows import Row, add_output, show, write
 from translate_common import Run, Transformers, opened, ours, random_sources
 
 from headwise.data.read.files import numbered_lines
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.evaluate import compare
 from headwise.models.folder.description import LoadedModel
 
@@ -77,16 +78,16 @@ def whole_file(loaded: LoadedModel, name: str, source: Path, reference: Path | N
     if name.startswith("transformers"):
         peer = make(name, loaded)
         assert isinstance(peer, Transformers)
-        encode = Translator(loaded, "cuda", "plain").source_ids
+        encode = Translator(loaded, device="cuda", engine="plain").source_ids
 
         def translate(lines: list[str]) -> tuple[list[str], int]:
             found = peer.translate([encode(line) for line in lines], beam, batch)
             return [tokenizer.decode(ids) for ids in found], sum(map(len, found))
     else:
-        translator = Translator(loaded, "cuda", name)
+        translator = Translator(loaded, device="cuda", engine=name)
 
         def translate(lines: list[str]) -> tuple[list[str], int]:
-            found = translator.translate(lines, options=TranslateOptions(beam=beam, alignments=False))
+            found = translator.translate(lines, options=TranslateOptions(beam=beam))
             return [each.text for each in found], sum(len(each.tokens) for each in found)
 
     begun = time.perf_counter()

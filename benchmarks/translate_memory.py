@@ -20,9 +20,9 @@ def ours(given: dict[str, Any]) -> Translate:
     from headwise import TranslateOptions, Translator
 
     options = TranslateOptions(
-        beam=4, alignments=False, max_ratio=0.0, max_extra=given["length"], batch_tokens=1 << 20
+        beam=4, max_ratio=0.0, max_extra=given["length"], batch_tokens=1 << 20
     )  # fmt: skip
-    translator = Translator(given["folder"], "cpu", given["system"])
+    translator = Translator(given["folder"], device="cpu", engine=given["system"])
     return lambda count: translator.translate(given["texts"][:count], options=options)
 
 

@@ -49,7 +49,8 @@ def shell(*arguments: object, given: bytes = b"", **variables: str) -> subproces
 SAVING_OFTEN = [
     sys.executable,
     "-c",
-    "from headwise.cli import main; from headwise.decode import bulk; bulk.SAVE_EVERY = 0.0; raise SystemExit(main())",
+    "from headwise.cli import main; from headwise.decode.bulk import line_job; line_job.SAVE_EVERY = 0.0; "
+    "raise SystemExit(main())",
 ]
 """The command, for those who want to kill it between two savings without waiting for seconds."""
 

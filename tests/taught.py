@@ -45,9 +45,11 @@ def taught(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         loaded = LoadedModel(build(shape, tokenizer.size, tokenizer.pad), tokenizer, shape, task)
-    translator = Translator(loaded, "cpu")
-    rows = [(translator.source_ids(s, "en", "de"), tokenizer.encode(t)) for s, t in PAIRS]
-    rows += [(translator.source_ids(t, "de", "en"), tokenizer.encode(s)) for s, t in PAIRS if both_directions]
+    translator = Translator(loaded, device="cpu")
+    rows = [(translator.source_ids(s, source="en", target="de"), tokenizer.encode(t)) for s, t in PAIRS]
+    rows += [
+        (translator.source_ids(t, source="de", target="en"), tokenizer.encode(s)) for s, t in PAIRS if both_directions
+    ]
     source = translator._pad([source for source, _ in rows])
     target = translator._pad([[tokenizer.sos, *target, tokenizer.eos] for _, target in rows])
     optimiser = torch.optim.Adam(loaded.model.parameters(), lr=0.01)
@@ -61,4 +63,4 @@ def taught(
 
 
 def translator(**how: object) -> Translator:
-    return Translator(taught(**how), "cpu")  # type: ignore[arg-type]
+    return Translator(taught(**how), device="cpu")  # type: ignore[arg-type]

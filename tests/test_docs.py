@@ -16,10 +16,11 @@ from typing import NamedTuple
 import pytest
 
 from headwise.cli import main, parser
-from headwise.cli.train import train_tables
+from headwise.cli.train import run_keywords
 from headwise.decode.engines.table import AUTO, ENGINES
 from headwise.models.folder.load import save_model
 from headwise.presets import resolve
+from headwise.train.one_call import run_tables
 from tests.kinds import LABELS, classifier, encoder, language_model, picture, seer
 from tests.models.published.formats.foreign_files import llama, llama_gguf
 from tests.taught import SHAPE, SOURCES, TARGETS, taught
@@ -251,7 +252,7 @@ def test_a_training_command_that_is_not_run_gives_a_recipe(command: Shown, monke
     args = parsed(command)
     if args.init or args.recipe == "student.toml":
         pytest.skip("needs a model or a recipe that is not shipped")
-    resolve(train_tables(args))
+    resolve(run_tables(args.recipe, run_keywords(args)))
 
 
 # ---- options, scripts and links

@@ -6,7 +6,7 @@ import pytest
 import sacrebleu
 import torch
 
-from headwise.decode.translator import TranslateOptions
+from headwise.decode.translation import TranslateOptions
 from headwise.errors import DataError
 from headwise.evaluate import compare, evaluate, perplexity
 from tests.taught import SOURCES, TARGETS, translator

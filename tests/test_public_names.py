@@ -29,20 +29,36 @@ def test_the_public_names() -> None:
         "Labeller",
         "LoadedModel",
         "Recipe",
+        "SamplingOptions",
         "TranslateOptions",
         "Translation",
         "Translator",
         "__version__",
+        "back_translate",
+        "distill",
         "load",
+        "train",
+        "translate",
     ]
+    assert set(headwise.__all__) <= set(dir(headwise))
 
 
 @pytest.mark.parametrize("name", headwise.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     value = getattr(headwise, name)
-    if name != "__version__":
+    if name not in ("__version__", "train"):
         assert value.__name__ == name
         assert getattr(importlib.import_module(value.__module__), name) is value
+
+
+def test_train_is_a_package_and_a_call() -> None:
+    """Importing a submodule of `headwise.train` must not take the function away."""
+    code = (
+        "import headwise; assert callable(headwise.train); import headwise.train.job; assert callable(headwise.train)"
+    )
+    assert "torch" in loaded_after(code)
+    with pytest.raises(TypeError, match="no keyword 'step'"):
+        headwise.train(pairs="x.tsv", step=3)  # type: ignore[call-arg]
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -77,4 +93,6 @@ def test_what_needs_torch_loads_it() -> None:
 
 def test_a_translator_may_do_without_torch() -> None:
     """That of an int8 folder does; see tests/decode/engines/native/test_native_folder.py."""
-    assert "torch" not in loaded_after("from headwise import TranslateOptions, Translation, Translator")
+    assert "torch" not in loaded_after(
+        "from headwise import SamplingOptions, TranslateOptions, Translation, Translator, translate"
+    )

@@ -10,7 +10,7 @@ from headwise.decode.engines.plain import DecoderState, DecoderStepper
 from headwise.decode.search.beam import beam_search, greedy
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SearchOptions
-from headwise.decode.translator import TranslateOptions
+from headwise.decode.translation import TranslateOptions
 from headwise.models.encoder_decoder import EncoderDecoder
 from tour.one_pass import REFERENCE, SENTENCE, Pass
 from tour.text import number, share, table
@@ -25,7 +25,7 @@ def greedy_steps(p: Pass) -> str:
     found = greedy_hypothesis(p)
     tokenizer = p.translator.tokenizer
     ids = [*found.tokens, *([tokenizer.eos] if found.finished else [])]
-    [chosen] = p.translator.log_probabilities([p.source], [found.tokens])
+    [chosen] = p.translator._log_probabilities([p.source], [found.tokens])
     rows, total = [], 0.0
     for step, (piece, log_p) in enumerate(zip(p.pieces(ids), chosen[: len(ids)], strict=True), 1):
         total += log_p
@@ -75,7 +75,7 @@ def beam_steps(p: Pass) -> str:
     stepper, tokenizer = WatchingStepper(p.model), p.translator.tokenizer
     width = TranslateOptions().beam
     found = beam_search(stepper, stepper.start(torch.tensor([p.source])), _limit(p), _options(p, width))[0]
-    best = p.translator.translate(SENTENCE)[0]
+    best = p.translator.translate(SENTENCE)
     assert abs(best.score - found[0].score) < 1e-4, "the tour's search is not the translator's"
 
     rows = []

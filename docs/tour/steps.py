@@ -37,7 +37,7 @@ def model_facts(p: Pass) -> str:
         "$V$": tokenizer.size,
         "parameters": parameters,
     }
-    translation = p.translator.translate(SENTENCE)[0].text
+    translation = p.translator.translate(SENTENCE).text
     shown = table(list(facts), [[f"{value:,}" for value in facts.values()]])
     return f'{shown}\n\nIts translation, by beam search: **"{translation}"**{state}'
 

@@ -5,6 +5,23 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from headwise.config import Recipe
+    from headwise.decode.embedder import Embedder
+    from headwise.decode.filler import Filler
+    from headwise.decode.generator import GenerateOptions, Generator
+    from headwise.decode.labeller import Labeller
+    from headwise.decode.search.options import SamplingOptions
+    from headwise.decode.translate_once import translate
+    from headwise.decode.translation import TranslateOptions, Translation
+    from headwise.decode.translator import Translator
+    from headwise.errors import HeadwiseError
+    from headwise.models.folder.description import LoadedModel
+    from headwise.models.folder.load import load
+    from headwise.synthesis.back_translate import back_translate
+    from headwise.synthesis.distill import distill
+    from headwise.train.one_call import train
+
 __all__ = [
     "Embedder",
     "Filler",
@@ -14,23 +31,17 @@ __all__ = [
     "Labeller",
     "LoadedModel",
     "Recipe",
+    "SamplingOptions",
     "TranslateOptions",
     "Translation",
     "Translator",
     "__version__",
+    "back_translate",
+    "distill",
     "load",
+    "train",
+    "translate",
 ]
-
-if TYPE_CHECKING:
-    from headwise.config import Recipe
-    from headwise.decode.embedder import Embedder
-    from headwise.decode.filler import Filler
-    from headwise.decode.generator import GenerateOptions, Generator
-    from headwise.decode.labeller import Labeller
-    from headwise.decode.translator import TranslateOptions, Translation, Translator
-    from headwise.errors import HeadwiseError
-    from headwise.models.folder.description import LoadedModel
-    from headwise.models.folder.load import load
 
 _HOMES = {
     "Embedder": "headwise.decode.embedder",
@@ -39,17 +50,27 @@ _HOMES = {
     "Generator": "headwise.decode.generator",
     "HeadwiseError": "headwise.errors",
     "Labeller": "headwise.decode.labeller",
-    "LoadedModel": "headwise.models.folder.load",
+    "LoadedModel": "headwise.models.folder.description",
     "Recipe": "headwise.config",
-    "TranslateOptions": "headwise.decode.translator",
-    "Translation": "headwise.decode.translator",
+    "SamplingOptions": "headwise.decode.search.options",
+    "TranslateOptions": "headwise.decode.translation",
+    "Translation": "headwise.decode.translation",
     "Translator": "headwise.decode.translator",
+    "back_translate": "headwise.synthesis.back_translate",
+    "distill": "headwise.synthesis.distill",
     "load": "headwise.models.folder.load",
+    "translate": "headwise.decode.translate_once",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: PyTorch takes seconds, which `headwise --help` should not cost."""
+    """Import a public name on first use: PyTorch takes seconds, which `headwise --help` should not cost."""
+    if name == "train":  # the package itself, which is callable
+        return import_module("headwise.train")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'headwise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

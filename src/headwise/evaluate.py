@@ -1,4 +1,4 @@
-"""How good a model is: BLEU and chrF by sacreBLEU, with the signatures that make them comparable; perplexity."""
+"""Evaluation of a translator: BLEU and chrF by sacreBLEU, with their signatures, and perplexity."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,13 +8,14 @@ from typing import Any
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.errors import DataError
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The figures of one test set."""
+    """Scores on one test set."""
 
     pairs: int
     bleu: float
@@ -22,9 +23,9 @@ class Scores:
     chrf: float
     chrf_signature: str
     perplexity: float | None = None
-    """Of the reference, a token of the model's own vocabulary."""
+    """Perplexity of the references per token of the model's own vocabulary."""
     search: str = ""
-    """How it was translated."""
+    """How the sources were translated."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -40,7 +41,7 @@ class Scores:
 
 
 def compare(translations: Sequence[str], references: Sequence[str], *, lowercase: bool = False) -> Scores:
-    """BLEU and chrF of finished translations."""
+    """Compute BLEU and chrF of finished translations."""
     _check(translations, references, "translations")
     bleu, chrf = BLEU(lowercase=lowercase), CHRF(lowercase=lowercase)
     bleu_score = bleu.corpus_score(list(translations), [list(references)])
@@ -65,9 +66,9 @@ def evaluate(
     lowercase: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Scores, list[str]]:
-    """Translate the sources and compare; the figures, and the translations themselves."""
+    """Translate the sources and score the result; returns the scores and the translations."""
     _check(sources, references, "sources")
-    results = translator.translate(sources, source, target, options=options, progress=progress)
+    results = translator.translate(sources, source=source, target=target, options=options, progress=progress)
     translations = [result.text for result in results]
     scores = compare(translations, references, lowercase=lowercase)
     per_token = perplexity(translator, sources, references, source, target)
@@ -83,9 +84,9 @@ def perplexity(
     source: str | None = None,
     target: str | None = None,
 ) -> float:
-    """exp of the mean negative log-likelihood of a reference token, `<eos>` included."""
+    """Perplexity: exp of the mean negative log-likelihood per reference token, `<eos>` included."""
     _check(sources, references, "sources")
-    log_probabilities = translator.reference_log_probabilities(sources, references, source, target)
+    log_probabilities = translator.reference_log_probabilities(sources, references, source=source, target=target)
     tokens = sum(len(each) for each in log_probabilities)
     return math.exp(-sum(map(sum, log_probabilities)) / tokens)
 

@@ -179,14 +179,14 @@ def test_generate(models: dict[str, Path], capsys: Capture) -> None:
     (cut,) = records(ok(capsys, *start, "--json", "--max-tokens", 1, TEXTS[0]))
     assert cut["finished"] is False
     (greedy,) = generator.generate("A", GenerateOptions(beam=3, nbest=3))
-    lines = ok(capsys, *start, "--beam", 3, "--nbest", 3, "A", "A").splitlines()
+    lines = ok(capsys, *start, "--beam", 3, "--candidates", 3, "A", "A").splitlines()
     assert lines == [f"{number}\tA{each.text}" for number in (1, 2) for each in greedy.nbest]
 
 
 def test_generate_at_random(models: dict[str, Path], capsys: Capture) -> None:
     start = ["generate", "--model", models["causal_lm"], "--sample", "--temperature", 3, "--max-tokens", 8, "The"]
     assert ok(capsys, *start, "--seed", 1) == ok(capsys, *start, "--seed", 1) != ok(capsys, *start, "--seed", 2)
-    assert len(ok(capsys, *start, "--nbest", 3, "--top-k", 50, "--top-p", 0.9).splitlines()) == 3
+    assert len(ok(capsys, *start, "--candidates", 3, "--top-k", 50, "--top-p", 0.9).splitlines()) == 3
     drawn = ok(capsys, *start, "--top-k", 50, "--seed", 3)
     assert ok(capsys, *[word for word in start if word != "--sample"], "--top-k", 50, "--seed", 3) == drawn
     assert "leave out --sample" in wrong(capsys, *start, "--temperature", 0)

@@ -44,7 +44,7 @@ def test_it_is_made_and_used(model: Path, pairs: str, tmp_path: Path, capsys: Ca
     said = ok(capsys, "shortlist", model, "--pairs", pairs)
     assert f"wrote {model / FILE}" in said
     assert "learnt from 98 pairs" in said
-    assert "of 10 pairs that were kept apart" in said
+    assert "on 10 held-out pairs" in said
     assert list(tables(model).tables) == [("en", "de")]
     asked = ["translate", "--model", model, "--device", "cpu", "--engine", "int8", *SOURCES]
     for how in ("on", "off", "auto"):
@@ -123,7 +123,7 @@ def test_a_damaged_one_is_named_and_can_be_made_anew(model: Path, pairs: str, ca
     assert FILE in wrong(capsys, *asked, "on")
     assert ok(capsys, *asked, "off").strip() == TARGETS[0]
     assert main(["shortlist", str(model), "--pairs", pairs]) == 0
-    assert "what was there is replaced" in capsys.readouterr().err
+    assert "the existing shortlist is replaced" in capsys.readouterr().err
     assert tables(model).digest == digest
 
 

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from headwise.cli import main
 from headwise.data.prepare.synthetic import note_path
-from headwise.decode.bulk import lines as bulk
+from headwise.decode.bulk import grouping
 from headwise.decode.bulk.partial import state_path
 from headwise.files.lock import locked
 from headwise.models.folder.load import save_model
@@ -120,7 +120,7 @@ def test_a_killed_back_translation_goes_on(both: Path, tmp_path: Path, capsys: C
         process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
         while process.poll() is None and time.monotonic() < deadline:
             state = state_path(killed)
-            if state.exists() and state.read_text() != before and json.loads(state.read_text())["done"]["lines"]:
+            if state.exists() and state.read_text() != before and json.loads(state.read_text())["saved"]["lines"]:
                 process.send_signal(signal.SIGKILL)
                 kills += 1
                 break
@@ -133,8 +133,8 @@ def test_a_killed_back_translation_goes_on(both: Path, tmp_path: Path, capsys: C
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a short file has many."""
-    monkeypatch.setattr(bulk, "CPU_GROUP_TOKENS", 60)
-    monkeypatch.setattr(bulk, "WINDOW_LINES", 25)
+    monkeypatch.setattr(grouping, "CPU_GROUP_TOKENS", 60)
+    monkeypatch.setattr(grouping, "WINDOW_LINES", 25)
 
 
 @pytest.mark.usefixtures("small_groups")
@@ -146,7 +146,7 @@ def test_parts_of_a_back_translation(both: Path, tmp_path: Path, capsys: Capture
     for number in (3, 1):
         assert main([str(each) for each in back(both, text, out, "--tag", "<BT>", "--shard", f"{number}/3")]) == 0
         said = capsys.readouterr().err
-        assert f"part {number} of 3 is done; the last one to end writes {out}" in said
+        assert f"part {number} of 3 is done; the last part to end writes {out}" in said
         assert re.search(rf"part {number} of 3: \d+ of {len(TARGETS) + 5} lines", said)
     assert not out.exists()
     assert "begun in 3 parts, not 1" in wrong(capsys, *back(both, text, out, "--tag", "<BT>"))
@@ -165,7 +165,7 @@ def test_a_kill_between_the_pairs_and_what_is_said_of_them(
 ) -> None:
     text, whole, out = lines_file(tmp_path / "text", TARGETS), tmp_path / "whole.tsv", tmp_path / "out.tsv"
     ok(capsys, *back(both, text, whole))
-    for dies in ("headwise.synthesis.back_translate.write_json", "headwise.decode.bulk.partial._remove_of"):
+    for dies in ("headwise.synthesis.back_translate.write_json", "headwise.decode.bulk.merge._remove_partial"):
         with monkeypatch.context() as patch:
             patch.setattr(dies, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
             assert main([str(each) for each in back(both, text, out)]) == 130
@@ -200,7 +200,7 @@ def test_torchrun_back_translates(both: Path, tmp_path: Path, capsys: Capture) -
 def test_back_translation_refuses(both: Path, teacher: Path, tmp_path: Path, capsys: Capture) -> None:
     text, out = lines_file(tmp_path / "text", TARGETS), tmp_path / "out.tsv"
     assert "give one of them" in wrong(capsys, *back(both, text, out, "--beam", 4, "--sample"))
-    assert "--seed is of what is drawn" in wrong(capsys, *back(both, text, out, "--beam", 4, "--seed", 0))
+    assert "--seed is for sampling" in wrong(capsys, *back(both, text, out, "--beam", 4, "--seed", 0))
     assert "nothing but spaces" in wrong(capsys, *back(both, text, out, "--tag", " \t"))
     assert "written as .tsv" in wrong(capsys, *back(both, text, tmp_path / "out.txt"))
     assert "there is no folder" in wrong(capsys, *back(both, text, tmp_path / "nowhere" / "out.tsv"))
@@ -211,7 +211,7 @@ def test_back_translation_refuses(both: Path, teacher: Path, tmp_path: Path, cap
     assert "no such model" in wrong(capsys, *back(tmp_path / "nothing", text, out))
     assert not list(tmp_path.glob("out*")), "what was refused leaves nothing"
     out.write_text("mine")
-    assert "was not made here" in wrong(capsys, *back(both, text, out))
+    assert "back-translation did not write it" in wrong(capsys, *back(both, text, out))
     assert out.read_text() == "mine"
 
 
@@ -262,7 +262,7 @@ def test_a_distillation_that_was_begun_translates_nothing_twice(
     assert main(student(teacher, out, "--pairs", pairs)) == 0
     saved = {path: path.read_bytes() for path in (out / "distilled").rglob("*") if path.is_file()}
     with monkeypatch.context() as patch:
-        patch.setattr("headwise.decode.bulk.lines.translate_lines", lambda *_, **__: pytest.fail("translated again"))
+        patch.setattr("headwise.decode.bulk.line_job.translate_lines", lambda *_, **__: pytest.fail("translated again"))
         assert main(student(teacher, out, "--pairs", pairs, "--steps", 4)) == 0
     assert {path: path.read_bytes() for path in (out / "distilled").rglob("*") if path.is_file()} == saved
     assert (out / "checkpoints" / "step-00000004").is_dir()
@@ -305,7 +305,7 @@ def test_a_recipes_vocabulary_beside_the_teachers_tokenizer(teacher: Path, tmp_p
     command.insert(2, str(recipe))
     command.remove("text.vocabulary=350")
     assert main(command) == 0
-    assert "text.vocabulary of the recipe means nothing" in capsys.readouterr().err
+    assert "text.vocabulary of the recipe: ignored" in capsys.readouterr().err
 
 
 def translations_of(out: Path) -> list[bytes]:
@@ -323,8 +323,8 @@ def test_parts_of_a_distillation(teacher: Path, tmp_path: Path, capsys: Capture)
     for number in (2, 3):
         assert main(student(teacher, out, *data, "--shard", f"{number}/3")) == 0
         said = capsys.readouterr().err
-        assert f"part {number} of 3 is done; the last one to end trains the student" in said
-        assert re.search(rf"part {number} of 3: \d+ of \d+ sources", said)
+        assert f"part {number} of 3 is done; the last part to end trains the student" in said
+        assert re.search(rf"part {number} of 3: \d+ of \d+ lines", said)
     assert translations_of(out) == []
     assert main(student(teacher, out, *data, "--shard", "1/3")) == 0
     assert "million parameters" in capsys.readouterr().out
@@ -391,7 +391,7 @@ def test_stopping_between_two_chunks(
     monkeypatch.setattr("headwise.interrupt.StopRequest.__bool__", lambda self: True)
     pairs, out = noisy(tmp_path), tmp_path / "out"
     assert main(student(teacher, out, "--pairs", pairs)) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "the same command continues" in capsys.readouterr().err
     monkeypatch.undo()
     assert main(student(teacher, out, "--pairs", pairs)) == 0
     capsys.readouterr()
@@ -427,7 +427,7 @@ def test_a_folder_of_something_else_is_refused_before_anything_is_translated(
 ) -> None:
     pairs, out = noisy(tmp_path), tmp_path / "out"
     assert main(student(teacher, out, "--pairs", pairs)) == 0
-    monkeypatch.setattr("headwise.decode.bulk.lines.translate_lines", lambda *_, **__: pytest.fail("translated"))
+    monkeypatch.setattr("headwise.decode.bulk.line_job.translate_lines", lambda *_, **__: pytest.fail("translated"))
     capsys.readouterr()
     assert main(student(teacher, out, "--pairs", pairs, "--beam", 3)) == 2
     assert "was begun with another recipe" in capsys.readouterr().err

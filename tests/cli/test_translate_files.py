@@ -19,8 +19,9 @@ import torch
 
 from headwise.cli import main
 from headwise.cli.shard import own_device
-from headwise.decode.bulk import lines as bulk
-from headwise.decode.bulk.partial import Share, partial_path, state_path
+from headwise.decode.bulk import grouping, line_job
+from headwise.decode.bulk.partial import partial_path, state_path
+from headwise.decode.bulk.share import Share
 from headwise.models.folder.load import save_model
 from tests.commands import SAVING_OFTEN, Capture, contents, lines_file, ok, shell, wrong
 from tests.taught import SOURCES, TARGETS, taught
@@ -29,9 +30,9 @@ LINES = [*SOURCES, "", "The dog.", " ".join(SOURCES[:3]), *SOURCES]
 random.Random(0).shuffle(LINES)
 FORMATS = {
     "plain": [],
-    "n-best": ["--nbest", 3, "--scores", "--alignments"],
-    "json": ["--json", "--nbest", 2],
-    "drawn": ["--sample", "--temperature", 2, "--nbest", 2, "--scores"],
+    "n-best": ["--candidates", 3, "--scores", "--alignments"],
+    "json": ["--json", "--candidates", 2],
+    "drawn": ["--sample", "--temperature", 2, "--candidates", 2, "--scores"],
     "prefix": ["--prefix", "Ein", "--beam", 1, "--no-repeat", 3],
 }
 
@@ -51,8 +52,8 @@ def source(tmp_path: Path) -> Path:
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a short file has many."""
-    monkeypatch.setattr(bulk, "CPU_GROUP_TOKENS", 60)
-    monkeypatch.setattr(bulk, "WINDOW_LINES", 25)
+    monkeypatch.setattr(grouping, "CPU_GROUP_TOKENS", 60)
+    monkeypatch.setattr(grouping, "WINDOW_LINES", 25)
 
 
 def command(model: Path, source: Path, out: Path, *more: object) -> list[object]:
@@ -84,9 +85,9 @@ def test_every_format_is_exact_after_stops(
         with monkeypatch.context() as patch:
             stop_after(patch, looks)
             assert main([str(each) for each in command(model, source, out, *options)]) != 0
-        assert "stopped, all saved; the same command goes on from there" in capsys.readouterr().err
-        assert remains(out) == {"out.partial", "out.partial.json"}
-    lines = json.loads(state_path(out).read_text())["done"]["lines"]
+        assert "stopped, all saved; the same command continues" in capsys.readouterr().err
+        assert remains(out) == {"out.partial", "out.partial.json", "out.partial.lock"}
+    lines = json.loads(state_path(out).read_text())["saved"]["lines"]
     assert 0 < lines < len(LINES)
     assert main([str(each) for each in command(model, source, out, *options)]) == 0
     assert f"{lines} of {len(LINES)} lines are done already" in capsys.readouterr().err
@@ -133,7 +134,7 @@ def test_what_has_changed_is_refused(
     capsys.readouterr()
     before = contents(tmp_path)
     assert "begun with beam 4, not 1" in wrong(capsys, *command(model, source, out, "--beam", 1))
-    assert "begun with json False, not True" in wrong(capsys, *command(model, source, out, "--json"))
+    assert "begun with json off, not on" in wrong(capsys, *command(model, source, out, "--json"))
     assert "begun with prefix unset, not Der" in wrong(capsys, *command(model, source, out, "--prefix", "Der"))
     assert "without .gz" in wrong(capsys, *command(model, source, tmp_path / "out.gz"))
     assert "begun in 1 part, not 2" in wrong(capsys, *command(model, source, out, "--shard", "1/2"))
@@ -155,14 +156,14 @@ def test_the_same_command_again_has_nothing_to_do(
     ok(capsys, *command(model, source, out))
     before = contents(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(bulk, "translate_lines", lambda *_, **__: pytest.fail("translated again"))
+        patch.setattr(line_job, "translate_lines", lambda *_, **__: pytest.fail("translated again"))
         for shard in ([], ["--shard", "2/3"]):
             assert main([str(each) for each in command(model, source, out, *shard)]) == 0
             assert "is complete already: same input, model and options" in capsys.readouterr().err
         assert contents(tmp_path) == before
         with pytest.raises(pytest.fail.Exception, match="translated again"):
             main([str(each) for each in command(model, source, out, "--beam", 1)])
-        assert f"{out} is there already; the new one takes its place" in capsys.readouterr().err
+        assert f"{out} exists already; it is replaced when" in capsys.readouterr().err
         assert out.read_bytes() == before["out"]
     ok(capsys, *command(model, source, out, "--beam", 1, "--scores"))
     assert out.read_bytes() != before["out"]
@@ -188,14 +189,14 @@ def test_what_a_person_has_corrected_is_left_alone(model: Path, source: Path, tm
 def test_input_that_changes_meanwhile(
     model: Path, source: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = bulk.translate_lines
+    real = line_job.translate_lines
 
     def disturbed(*arguments: object, **named: object) -> bool:
         done = real(*arguments, **named)  # type: ignore[arg-type]
         lines_file(source, LINES[::-1])
         return done
 
-    monkeypatch.setattr(bulk, "translate_lines", disturbed)
+    monkeypatch.setattr(line_job, "translate_lines", disturbed)
     assert main([str(each) for each in command(model, source, tmp_path / "out")]) == 2
     assert "it was changed while it was translated" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
@@ -232,8 +233,8 @@ def test_what_was_cut_off_is_counted(tmp_path: Path, source: Path, capsys: Captu
 
 
 def test_progress(model: Path, source: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwise.cli.options.Countdown.EVERY", 0.0)
-    monkeypatch.setattr(bulk, "CPU_GROUP_TOKENS", 160)
+    monkeypatch.setattr("headwise.cli.console.Countdown.EVERY", 0.0)
+    monkeypatch.setattr(grouping, "CPU_GROUP_TOKENS", 160)
     assert main([str(each) for each in command(model, source, tmp_path / "out")]) == 0
     lines = capsys.readouterr().err.splitlines()
     shape = re.compile(r"([\d,]+)/57 lines  [\d,.]+ lines/s  [\d,]+ tokens/s  left \d+:\d\d:\d\d")
@@ -273,7 +274,7 @@ def test_parts_of_the_work(name: str, model: Path, source: Path, tmp_path: Path,
     ok(capsys, *command(model, source, whole, *options))
     for number in (3, 1):
         assert main([str(each) for each in command(model, source, out, *options, "--shard", f"{number}/3")]) == 0
-        assert f"part {number} of 3 is done; the last one to end writes" in capsys.readouterr().err
+        assert f"part {number} of 3 is done; the last part to end writes" in capsys.readouterr().err
     assert not out.exists()
     assert "begun in 3 parts, not 2" in wrong(capsys, *command(model, source, out, *options, "--shard", "2/2"))
     ok(capsys, *command(model, source, out, *options, "--shard", "2/3"))
@@ -287,7 +288,7 @@ def test_parts_of_the_work(name: str, model: Path, source: Path, tmp_path: Path,
 def test_the_progress_of_a_part_is_its_own(
     model: Path, source: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwise.cli.options.Countdown.EVERY", 0.0)
+    monkeypatch.setattr("headwise.cli.console.Countdown.EVERY", 0.0)
     totals = []
     for number in (2, 1):
         assert main([str(each) for each in command(model, source, tmp_path / "out", "--shard", f"{number}/2")]) == 0
@@ -378,8 +379,8 @@ def test_a_signal_saves_within_seconds(
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + number, errors.decode()
-    assert time.monotonic() - asked < bulk.STOP_WITHIN + 5, "a group or so"
-    assert b"stopped, all saved; the same command goes on from there" in errors
+    assert time.monotonic() - asked < line_job.STOP_WITHIN + 5, "a group or so"
+    assert b"stopped, all saved; the same command continues" in errors
     assert b"Traceback" not in errors
     ok(capsys, *command(model, source, out, "--json"))
     assert out.read_bytes() == expected

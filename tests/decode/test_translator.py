@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from headwise.decode.batching import BATCH_TOKENS
 from headwise.decode.search.hypothesis import length_penalty
 from headwise.decode.search.options import SamplingOptions
-from headwise.decode.translator import TranslateOptions, Translation, Translator
+from headwise.decode.translation import TranslateOptions, Translation
+from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.description import LoadedModel
 from tests.taught import PAIRS, SHAPE, SOURCES, TARGETS, taught, translator
@@ -128,8 +129,10 @@ def test_blank_stays_empty(blank: str) -> None:
 
 def test_no_text_gives_no_result_and_one_string_gives_one() -> None:
     assert translator().translate([]) == []
-    (result,) = translator().translate(SOURCES[0])
+    result = translator().translate(SOURCES[0])
+    assert isinstance(result, Translation)
     assert same(result, translator().translate([SOURCES[0]])[0])
+    assert str(result) == result.text == TARGETS[0]
 
 
 def test_beam_one_is_greedy() -> None:
@@ -145,20 +148,20 @@ def test_beam_one_is_greedy() -> None:
 @pytest.mark.parametrize("beam", [1, 4])
 def test_score_is_the_search_s_own(penalty: float, beam: int) -> None:
     engine = translator()
-    options = TranslateOptions(beam=beam, nbest=beam, length_penalty=penalty)
+    options = TranslateOptions(beam=beam, candidates=beam, length_penalty=penalty)
     texts = SOURCES[::4]
     checked = 0
     for text, result in zip(texts, engine.translate(texts, options=options), strict=True):
-        for candidate in result.nbest:
+        for candidate in result.candidates:
             if not candidate.complete:
                 continue
             ids = engine.tokenizer.piece_ids(candidate.tokens)
-            (log_probabilities,) = engine.log_probabilities([engine.source_ids(text)], [ids])
+            (log_probabilities,) = engine._log_probabilities([engine.source_ids(text)], [ids], engine.tokenizer.sos)
             assert len(log_probabilities) == len(ids) + 1
             score = length_penalty(sum(log_probabilities), len(log_probabilities), penalty)
             assert candidate.score == pytest.approx(score, abs=1e-4)
             if engine.tokenizer.encode(candidate.text) == ids:
-                (by_text,) = engine.score([text], [candidate.text], length_alpha=penalty)
+                (by_text,) = engine.score([text], [candidate.text], length_penalty=penalty)
                 assert candidate.score == pytest.approx(by_text, abs=1e-4)
                 checked += 1
     assert checked >= len(texts)
@@ -192,16 +195,16 @@ def test_scoring_long_texts_keeps_to_the_budget(monkeypatch: pytest.MonkeyPatch)
     assert max(sizes) <= BATCH_TOKENS
 
 
-def test_nbest_is_sorted_and_distinct() -> None:
+def test_candidates_are_sorted_and_distinct() -> None:
     engine = translator()
-    for result in engine.translate(SOURCES[:6], nbest=4, beam=4):
-        assert len(result.nbest) == 4
-        assert len({tuple(candidate.tokens) for candidate in result.nbest}) == 4
-        ranks = [(not candidate.complete, -candidate.score) for candidate in result.nbest]
+    for result in engine.translate(SOURCES[:6], candidates=4, beam=4):
+        assert len(result.candidates) == 4
+        assert len({tuple(candidate.tokens) for candidate in result.candidates}) == 4
+        ranks = [(not candidate.complete, -candidate.score) for candidate in result.candidates]
         assert ranks == sorted(ranks)
-        assert same(result, result.nbest[0])
-    wider = engine.translate(SOURCES[:6], nbest=5, beam=2)  # the beam widens to what is asked for
-    assert all(len(result.nbest) == 5 for result in wider)
+        assert result.candidates[0] is result
+    wider = engine.translate(SOURCES[:6], candidates=5, beam=2)  # the beam widens to what is asked for
+    assert all(len(result.candidates) == 5 for result in wider)
 
 
 def test_prefix_is_respected() -> None:
@@ -241,8 +244,8 @@ def test_sampling_is_fixed_by_its_seed() -> None:
 
     def texts(seed: int) -> list[list[str]]:
         sampling = SamplingOptions(temperature=1.5)
-        options = TranslateOptions(nbest=3, sampling=sampling, seed=seed)
-        return [[each.text for each in result.nbest] for result in engine.translate(SOURCES[:5], options=options)]
+        options = TranslateOptions(candidates=3, sampling=sampling, seed=seed)
+        return [[each.text for each in result.candidates] for result in engine.translate(SOURCES[:5], options=options)]
 
     assert texts(1) == texts(1)
     assert texts(1) != texts(2)
@@ -258,10 +261,10 @@ def test_samples_of_several_batches_are_drawn_independently(monkeypatch: pytest.
 
 def test_scores_of_samples_are_the_models_own() -> None:
     engine = translator()
-    options = TranslateOptions(nbest=3, sampling=SamplingOptions(temperature=0.7, top_k=20), length_penalty=0.0)
-    for candidate in engine.translate([SOURCES[0]], options=options)[0].nbest:
+    options = TranslateOptions(candidates=3, sampling=SamplingOptions(temperature=0.7, top_k=20), length_penalty=0.0)
+    for candidate in engine.translate([SOURCES[0]], options=options)[0].candidates:
         ids = engine.tokenizer.piece_ids(candidate.tokens)
-        (log_probabilities,) = engine.log_probabilities([engine.source_ids(SOURCES[0])], [ids])
+        (log_probabilities,) = engine._log_probabilities([engine.source_ids(SOURCES[0])], [ids], engine.tokenizer.sos)
         assert candidate.score == pytest.approx(sum(log_probabilities[: None if candidate.complete else -1]), abs=1e-4)
 
 
@@ -282,7 +285,7 @@ def test_a_long_text_is_translated_sentence_by_sentence(monkeypatch: pytest.Monk
     assert result.text.split() == " ".join(part.text for part in parts).split()
     assert result.tokens == [token for part in parts for token in part.tokens]
     assert result.score == pytest.approx(sum(part.score for part in parts) / len(parts), abs=1e-4)
-    assert [candidate.text for candidate in result.nbest] == [result.text]
+    assert [candidate.text for candidate in result.candidates] == [result.text]
 
 
 def test_separators_between_parts_are_kept() -> None:
@@ -324,7 +327,7 @@ def test_a_line_of_100_000_characters() -> None:
     engine = translator(kind="words", usual_tokens=200, max_tokens=400)
     text = " ".join(SOURCES * 150)
     assert len(text) > 100_000 * 0.9
-    options = TranslateOptions(beam=1, alignments=False, max_ratio=0.0, max_extra=1)
+    options = TranslateOptions(beam=1, max_ratio=0.0, max_extra=1)
     (result,) = engine.translate([text], options=options)
     assert len(result.tokens) >= len(text.split()) // 400
 
@@ -366,9 +369,9 @@ def aligned_texts() -> list[str]:
 def test_alignments_are_in_range() -> None:
     engine = translator()
     texts = aligned_texts()
-    for text, result in zip(texts, engine.translate(texts, nbest=2), strict=True):
+    for text, result in zip(texts, engine.translate(texts, candidates=2, alignments=True), strict=True):
         assert result.alignment
-        for candidate in result.nbest:
+        for candidate in result.candidates:
             source, target = len(text.split()), len(candidate.text.split())
             assert all(0 <= s < source and 0 <= t < target for s, t in candidate.alignment)
             assert candidate.alignment == sorted(set(candidate.alignment))
@@ -379,16 +382,18 @@ def test_alignments_are_in_range() -> None:
 def test_alignments_of_parts_point_into_the_whole_text() -> None:
     engine = translator()
     first, second = SOURCES[0], SOURCES[13]
-    one, other = engine.translate([first, second])
-    (whole,) = engine.translate([f"{first}\n{second}"])
+    one, other = engine.translate([first, second], alignments=True)
+    whole = engine.translate(f"{first}\n{second}", alignments=True)
     shift = len(first.split()), len(one.text.split())
     assert whole.alignment == one.alignment + [(s + shift[0], t + shift[1]) for s, t in other.alignment]
 
 
-def test_alignments_can_be_left_out() -> None:
-    (result,) = translator().translate([SOURCES[0]], options=TranslateOptions(alignments=False))
+def test_alignments_are_computed_on_request() -> None:
+    result = translator().translate(SOURCES[0])
     assert result.alignment == []
-    assert same(result, translator().translate([SOURCES[0]])[0])
+    aligned = translator().translate(SOURCES[0], alignments=True)
+    assert aligned.alignment
+    assert same(result, aligned)
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe", "words", "characters"])
@@ -406,9 +411,11 @@ def test_a_direction_that_is_not_there_is_an_error_that_names_those_that_are() -
     engine = translator()
     for languages in (("en", "fr"), ("fr", "de"), ("de", "en")):
         with pytest.raises(ConfigError, match=r"does not translate from .* to .*it has: en-de"):
-            engine.translate(SOURCES[:1], *languages)
-    for languages in ((None, None), ("en", None), (None, "de"), ("EN", "De")):
-        assert engine.translate(SOURCES[:1], *languages)[0].text == engine.translate(SOURCES[:1])[0].text
+            engine.translate(SOURCES[0], source=languages[0], target=languages[1])
+    for source, target in ((None, None), ("en", None), (None, "de"), ("EN", "De"), ("en-US", "de_AT")):
+        assert engine.translate(SOURCES[0], source=source, target=target).text == engine.translate(SOURCES[0]).text
+    with pytest.raises(ConfigError, match=r"does not translate to fr; it has: en-de"):
+        engine.translate(SOURCES[0], target="fr")
 
 
 def test_several_directions_need_a_target() -> None:
@@ -419,7 +426,7 @@ def test_several_directions_need_a_target() -> None:
     assert engine.translate([english], target="de")[0].text == german
     assert engine.translate([german], target="en")[0].text == english
     assert engine.translate([german], source="de")[0].text == english
-    assert engine.translate([english], "en", "de")[0].tokens[0] != "<2de>"
+    assert engine.translate(english, source="en", target="de").tokens[0] != "<2de>"
     assert engine.source_ids(english, target="de")[0] == engine.tokenizer.tag("de")
 
 
@@ -436,7 +443,7 @@ def test_scores_know_the_direction() -> None:
 def test_learned_positions_bound_what_is_translated() -> None:
     shape = dataclasses.replace(SHAPE, positions="learned", max_positions=20)
     loaded: LoadedModel = taught(usual_tokens=24, max_tokens=64, shape=shape, steps=20)
-    engine = Translator(loaded, "cpu")
+    engine = Translator(loaded, device="cpu")
     options = TranslateOptions(max_ratio=9.0)
     results = engine.translate([" ".join(SOURCES), "x " * 50, SOURCES[0]], options=options)
     assert all(result.text for result in results)
@@ -457,7 +464,10 @@ def test_a_stack_that_attends_once_aligns_too() -> None:
     """An LSTM decoder has one attention above all its layers."""
     shape = dataclasses.replace(SHAPE, stack="lstm", positions="none", heads=1)
     for result, source, target in zip(
-        translator(kind="words", shape=shape, steps=160).translate(SOURCES), SOURCES, TARGETS, strict=True
+        translator(kind="words", shape=shape, steps=160).translate(SOURCES, alignments=True),
+        SOURCES,
+        TARGETS,
+        strict=True,
     ):
         assert result.text == target
         assert {s for s, _ in result.alignment} <= set(range(len(source.split())))

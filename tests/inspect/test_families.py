@@ -114,7 +114,7 @@ def test_a_blank_is_the_model_s_mask() -> None:
 
 
 def test_an_lstm_has_cross_attention_alone(tmp_path: Path) -> None:
-    translator = Translator(model(dataclasses.replace(SHAPE, stack="lstm")), "cpu")
+    translator = Translator(model(dataclasses.replace(SHAPE, stack="lstm")), device="cpu")
     maps = capture_attention(translator, "A dog", "Ein Hund")
     assert list(maps.maps) == ["cross"]
     weights = maps["cross"].weights

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from headwise.config import ModelConfig
 from headwise.decode.engines.gpu.gpu_search import knows_all_parts
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from headwise.models.build import build
 from headwise.models.export.export import export
@@ -104,7 +105,7 @@ def with_attention_from_outside() -> LoadedModel:
 
 
 def scores(translator: Translator) -> list[tuple[str, float]]:
-    options = TranslateOptions(beam=2, alignments=False, max_ratio=0, max_extra=8)
+    options = TranslateOptions(beam=2, max_ratio=0, max_extra=8)
     return [(each.text, round(each.score, 4)) for each in translator.translate(SOURCES[:6], options=options)]
 
 
@@ -120,16 +121,18 @@ def test_the_part_matters_and_is_named(extended: tuple[str, LoadedModel]) -> Non
     """Else the other tests of this file would hold nothing."""
     name, loaded = extended
     assert unknown_parts(loaded.model) == [name]
-    assert scores(Translator(loaded, "cpu", "plain")) != scores(Translator(random_translator(CONFIG), "cpu", "plain"))
+    assert scores(Translator(loaded, device="cpu", engine="plain")) != scores(
+        Translator(random_translator(CONFIG), device="cpu", engine="plain")
+    )
 
 
 @pytest.mark.parametrize("engine", ["auto", "int8"])
 def test_every_engine_translates_as_the_model_does(extended: tuple[str, LoadedModel], engine: str) -> None:
     name, loaded = extended
     notes: list[str] = []
-    translator = Translator(loaded, "cpu", engine, notes.append)
+    translator = Translator(loaded, device="cpu", engine=engine, say=notes.append)
     assert translator.engine == "plain"
-    assert scores(translator) == scores(Translator(loaded, "cpu", "plain"))
+    assert scores(translator) == scores(Translator(loaded, device="cpu", engine="plain"))
     assert all(name in note for note in notes)
     assert bool(notes) is (engine != "auto")
 
@@ -146,7 +149,7 @@ def test_an_int8_folder_translates_as_its_own_model_does(
     save_model(tmp_path / "whole", random_translator(ROWS[name](monkeypatch)))
     convert(tmp_path / "whole", tmp_path / "int8", "headwise", precision="int8")
     model = load(tmp_path / "int8", rounded=True)
-    assert scores(Translator(tmp_path / "int8")) == scores(Translator(model, "cpu", "plain"))
+    assert scores(Translator(tmp_path / "int8")) == scores(Translator(model, device="cpu", engine="plain"))
 
 
 @pytest.mark.parametrize("name", ROWS)

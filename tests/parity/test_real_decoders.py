@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from headwise.decode.generator import GenerateOptions, Generator
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.models.folder.load import convert
 from headwise.models.published.formats.gguf import read_gguf
 
@@ -49,8 +50,8 @@ def reference_translations(folder: Path, texts: list[str], beam: int) -> list[li
 
 def agreement(folder: Path, texts: list[str], beam: int) -> float:
     """The share of the texts that are translated with the same tokens."""
-    translator = Translator(folder, "cpu")
-    options = TranslateOptions(beam=beam, alignments=False)
+    translator = Translator(folder, device="cpu")
+    options = TranslateOptions(beam=beam)
     ours = [result.tokens for result in translator.translate(texts, options=options)]
     theirs = [translator.tokenizer.pieces(ids) for ids in reference_translations(folder, texts, beam)]
     return sum(one == other for one, other in zip(ours, theirs, strict=True)) / len(texts)
@@ -74,8 +75,8 @@ def test_opus_mt_on_a_part_of_newstest(direction: str) -> None:
 def test_an_opus_mt_folder_converts_and_translates_the_same(tmp_path: Path) -> None:
     convert(WEIGHTS / "opus-mt-en-fr", tmp_path / "ours", "headwise")
     convert(tmp_path / "ours", tmp_path / "theirs", "huggingface")
-    before = [result.text for result in Translator(WEIGHTS / "opus-mt-en-fr", "cpu").translate(ENGLISH)]
-    assert [result.text for result in Translator(tmp_path / "ours", "cpu").translate(ENGLISH)] == before
+    before = [result.text for result in Translator(WEIGHTS / "opus-mt-en-fr", device="cpu").translate(ENGLISH)]
+    assert [result.text for result in Translator(tmp_path / "ours", device="cpu").translate(ENGLISH)] == before
     theirs = reference_translations(tmp_path / "theirs", ENGLISH, 4)
     assert theirs == reference_translations(WEIGHTS / "opus-mt-en-fr", ENGLISH, 4)
 

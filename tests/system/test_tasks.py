@@ -37,7 +37,7 @@ def test_a_task_is_learned(task: str, model: dict[str, Any], steps: int, share: 
         tmp_path, steps=steps, validate_every=steps, checkpoint_every=steps, log_every=100, **settings
     )
     outcome = train(resolve({**tables, "model": model or tables["model"]}), say=lambda text: None)
-    results = headwise.Translator(outcome.folder, "cpu").translate([" ".join(each) for each in unseen], beam=1)
+    results = headwise.Translator(outcome.folder, device="cpu").translate([" ".join(each) for each in unseen], beam=1)
     right = sum(r.text == " ".join(answer(each)) for r, each in zip(results, unseen, strict=True))
     assert right / len(unseen) >= share
     assert time.process_time() - began < 60

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from headwise.decode.bulk.partial import WHOLE, progress_of
+from headwise.decode.bulk.partial import saved_by_all
+from headwise.decode.bulk.share import WHOLE
 from tests.system.test_disk import disk, fill  # noqa: F401 - a fixture
 from tests.system.translations import LINES, kill_translations, prepare, said_path, start, undisturbed
 
@@ -55,7 +56,7 @@ def test_a_disk_that_fills(whole: tuple[list[str], bytes], disk: Path) -> None: 
     assert "the same command goes on" in last
     assert "Traceback" not in told
     assert not out.exists()
-    reached = progress_of(out, WHOLE).lines
+    reached = saved_by_all(out, WHOLE).lines
     assert 0 < reached < len(LINES)
     ballast.unlink()
     ballast = leave_room(disk, int(1.5 * len(expected)))
@@ -66,7 +67,7 @@ def test_a_disk_that_fills(whole: tuple[list[str], bytes], disk: Path) -> None: 
     assert f"{reached} of {len(LINES)} lines are done already" in told
     assert told.strip().splitlines()[-1].startswith(f"headwise: could not write {out}: the disk is full"), told
     assert not out.exists()
-    assert progress_of(out, WHOLE).complete
+    assert saved_by_all(out, WHOLE).complete
     ballast.unlink()
     process = start(arguments, out)
     process.join(60)

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from headwise.decode.bulk.partial import Share, progress_of
+from headwise.decode.bulk.partial import saved_by_all
+from headwise.decode.bulk.share import Share
 from headwise.models.folder.load import save_model
 from tests.system.faults import At, warm, watch_files
 from tests.taught import SOURCES, taught
@@ -55,7 +56,7 @@ def prepare(folder: Path) -> list[str]:
     save_model(folder / "model", taught())
     (folder / "in.en").write_text("".join(f"{line}\n" for line in LINES))
     files = ["--model", str(folder / "model"), "--input", str(folder / "in.en")]
-    return ["translate", *files, "--device", "cpu", "--json", "--sample", "--nbest", "2"]
+    return ["translate", *files, "--device", "cpu", "--json", "--sample", "--candidates", "2"]
 
 
 def start(arguments: list[str], out: Path, fault: At | None = None, seconds_for_room: float = 0.2) -> Any:
@@ -72,11 +73,11 @@ def run_child(arguments: list[str], out: Path, fault: At | None, seconds_for_roo
     sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     torch.set_num_threads(1)
     from headwise.cli import main
-    from headwise.decode.bulk import lines as bulk
+    from headwise.decode.bulk import grouping, line_job
     from headwise.files import atomic
 
     atomic.PATIENCE, atomic.LOOK_EVERY = seconds_for_room, 0.05
-    bulk.SAVE_EVERY, bulk.CPU_GROUP_TOKENS, bulk.WINDOW_LINES = 0.02, 300, 100
+    line_job.SAVE_EVERY, grouping.CPU_GROUP_TOKENS, grouping.WINDOW_LINES = 0.02, 300, 100
     watch_files(str(out.parent), fault, os.open(os.devnull, os.O_WRONLY))
     status = main(arguments)
     sys.stderr.flush()
@@ -145,7 +146,7 @@ def disturbed(
         if process.exitcode == -signal.SIGKILL:
             tally.kills += 1
             tally.at_files += fault is not None
-            tally.saved.append(progress_of(out, shares[0]).lines)
+            tally.saved.append(saved_by_all(out, shares[0]).lines)
         else:
             assert process.exitcode == 0, said_path(out).read_text()
 

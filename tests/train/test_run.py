@@ -160,7 +160,7 @@ def test_the_result_loads_and_translates(finished: tuple[Recipe, Outcome]) -> No
     loaded = headwise.load(outcome.folder)
     assert loaded.config == recipe.model
     assert loaded.task.directions == (("xx", "yy"),)
-    [result] = headwise.Translator(outcome.folder, "cpu").translate(["the cat sees fish."], beam=2)
+    [result] = headwise.Translator(outcome.folder, device="cpu").translate(["the cat sees fish."], beam=2)
     assert isinstance(result.text, str)
 
 

@@ -1,23 +1,27 @@
-"""The command line: arguments in, calls out. What the commands do lives elsewhere, and is imported when run."""
+"""Command line of Headwise: one module per command, which parses arguments, makes one call and prints."""
 
 import argparse
+import contextlib
 import io
 import os
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from headwise import __version__
+from headwise.cli.average import add_average
 from headwise.cli.back_translate import add_back_translate
 from headwise.cli.classify import add_classify
+from headwise.cli.completion import add_completion
 from headwise.cli.convert import add_convert
 from headwise.cli.distill import add_distill
 from headwise.cli.embed import add_embed
 from headwise.cli.evaluate import add_evaluate, add_score
 from headwise.cli.fill import add_fill
-from headwise.cli.folders import add_average, add_info
 from headwise.cli.generate import add_generate
+from headwise.cli.info import add_info
 from headwise.cli.inspect import add_inspect
 from headwise.cli.options import Parser
 from headwise.cli.shortlist import add_shortlist
@@ -28,14 +32,15 @@ from headwise.errors import HeadwiseError, StoppedError, TrainingError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code: 2 for what a person can correct, 1 for what failed."""
+    """Run a command and return its exit code: 2 for a mistake that the user can correct, 1 for a failure."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what is read is UTF-8 whatever the locale; so is what is written
+        if isinstance(stream, io.TextIOWrapper):  # input is UTF-8 whatever the locale; so is output
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     warnings.formatwarning = lambda message, *_: f"headwise: {message}\n"  # without the line of code that warns
     args = parser().parse_args(arguments)
     try:
-        code: int = args.run(args)
+        with without_notes() if args.quiet else contextlib.nullcontext():
+            code: int = args.run(args)
         sys.stdout.flush()
         return code
     except TrainingError as error:
@@ -58,6 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return fail(1, f"{error.filename or 'input/output'}: {error.strerror or error}")
 
 
+@contextlib.contextmanager
+def without_notes() -> Iterator[None]:
+    """Discard what a command writes to standard error; errors are printed afterwards."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, contextlib.redirect_stderr(nowhere):
+        yield
+
+
 def fail(code: int, error: object) -> int:
     print(f"headwise: {error}", file=sys.stderr)
     return code
@@ -67,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(
         prog="headwise",
         description="Take sentence pairs, train a Transformer, translate - and look inside, head by head.",
-        epilog="headwise COMMAND --help shows examples.",
+        epilog="headwise COMMAND --help shows the options of a command, with examples.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"headwise {__version__}")
@@ -89,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
         add_average,
         add_tokenizer,
         add_info,
+        add_completion,
     ):
         add(commands)
     return top

@@ -13,19 +13,19 @@ def add_classify(commands: Any) -> None:
         commands,
         "classify",
         run_classify,
-        "Label texts, pairs of texts or pictures with a trained classifier.",
+        "Classify texts, pairs of texts or images.",
         """
 headwise classify --model sentiment "A wonderful film." "Two hours I want back."
 headwise classify --model paraphrase --pairs --input pairs.tsv --output labels.tsv
 headwise classify --model shirts --images shoe.png bag.png
 
-Columns: label, its probability (or the number of a regression), the input. A pair is two texts with a tab between.
+Columns: label, its probability (or the value of a regression), the input. A pair is two texts separated by a tab.
 """,
     )
     add_texts(command, "classify")
     add_model(command)
     command.add_argument("--pairs", action="store_true", help="each line holds two texts, separated by a tab")
-    command.add_argument("--images", nargs="+", metavar="FILE", help="pictures to classify")
+    command.add_argument("--images", nargs="+", metavar="FILE", help="images to classify")
 
 
 def run_classify(args: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run_classify(args: argparse.Namespace) -> int:
 
     if args.images:
         if args.text or args.input or args.pairs:
-            raise ConfigError("--images takes pictures: give no texts, --input or --pairs with it")
+            raise ConfigError("--images classifies images: leave out texts, --input and --pairs")
         from headwise.decode.pictures import read_images
 
         labeller = Labeller(model_folder(args), args.device)

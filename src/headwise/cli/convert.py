@@ -13,7 +13,7 @@ def add_convert(commands: Any) -> None:
         commands,
         "convert",
         run_convert,
-        "Turn a published model into a Headwise folder, or a model into one that other programs load.",
+        "Convert a published model into a Headwise folder, or a model into a folder that other programs load.",
         """
 headwise convert opus-mt-en-fr my-en-fr
 headwise convert smollm2.Q4_1.gguf smollm2
@@ -22,26 +22,33 @@ headwise convert my-model for-transformers --to huggingface
 headwise convert my-model fast-model --to ctranslate2 --precision int8
 
 SRC is a Headwise folder, a Hugging Face folder (safetensors, or a .bin of weights alone) or a .gguf file. Nothing in it
-is ever executed. A weight too many, too few or of another shape is an error.
+is ever executed. A missing or unknown weight, or one of another shape, is an error.
 
-headwise: ours; with --precision int8 a translator for CPUs, a quarter of the size. huggingface: what `transformers`
-loads. ctranslate2: translators and language models, for ctranslate2.Translator and ctranslate2.Generator; it needs
-headwise[export], and writes a program, translate.py, that uses the folder without Headwise (docs/export.md).
+headwise: our own format; with --precision int8 a translator for CPUs, a quarter of the size. huggingface: for
+`transformers`. ctranslate2: translators and language models, for ctranslate2.Translator and ctranslate2.Generator; it
+needs headwise[export], and writes a program, translate.py, that uses the folder without Headwise (docs/export.md).
 """,
     )
-    command.add_argument("source", metavar="SRC")
-    command.add_argument("target", metavar="DST", help="a folder that is not there yet")
+    command.add_argument("source", metavar="SRC", help="model folder or file")
+    command.add_argument("target", metavar="DST", help="a new folder")
     command.add_argument(
-        "--to", choices=("headwise", "huggingface", "ctranslate2"), default="headwise", help="default: headwise"
+        "--to",
+        choices=("headwise", "huggingface", "ctranslate2"),
+        default="headwise",
+        help="format of DST (default: headwise)",
     )
     command.add_argument(
         "--precision",
         choices=("float32", "float16", "int8"),
         default="float32",
-        help="of the weights; huggingface: float32 alone; headwise: float32 or int8 (default: float32)",
+        help="number format of the weights; headwise: float32 or int8; huggingface: float32 (default: float32)",
     )
     command.add_argument(
-        "--as", dest="model_type", default="", metavar="TYPE", help="which of several fitting families"
+        "--as",
+        dest="model_type",
+        default="",
+        metavar="TYPE",
+        help="model_type of a Hugging Face folder, where several fit",
     )
 
 
@@ -62,6 +69,6 @@ def run_convert(args: argparse.Namespace) -> int:
         raise ConfigError(f"--precision {args.precision} is for --to {others}, not --to {args.to}")
     description = convert(source, target, args.to, args.model_type, args.precision)
     if description.tokenizer is None and description.config.family != "vision":
-        print("no tokenizer was found: the folder holds config and weights alone")
+        print("no tokenizer was found: the folder has only config and weights")
     print(f"wrote {args.target}")
     return 0

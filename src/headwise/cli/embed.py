@@ -14,23 +14,25 @@ def add_embed(commands: Any) -> None:
         commands,
         "embed",
         run_embed,
-        "Turn texts into vectors, one a line.",
+        "Compute sentence embeddings, one vector per line.",
         """
 headwise embed --model minilm "A man is eating." "Someone has a meal."
 headwise embed --model minilm --input sentences.txt --output vectors.npy
 headwise embed --model minilm --similarity "A man is eating." "Someone has a meal." "It rains."
 
 Numbers are separated by tabs; an --output that ends in .npy is a NumPy array [texts, width]. With --similarity
-the cosines between all texts are shown or saved instead.
+the cosine similarity of all pairs of texts is printed or saved instead.
 """,
     )
     add_texts(command, "embed")
     add_model(command)
     command.add_argument(
-        "--pooling", choices=("mean", "first", "last"), help="default: what the model's folder names, else mean"
+        "--pooling",
+        choices=("mean", "first", "last"),
+        help="how token vectors become one (default: what the model's folder names, else mean)",
     )
     command.add_argument("--raw", action="store_true", help="do not scale the vectors to length 1")
-    command.add_argument("--similarity", action="store_true", help="show the cosine of every two texts")
+    command.add_argument("--similarity", action="store_true", help="print the cosine similarity of every two texts")
 
 
 def run_embed(args: argparse.Namespace) -> int:
@@ -42,7 +44,7 @@ def run_embed(args: argparse.Namespace) -> int:
     embedder = Embedder(model_folder(args), args.device)
     if args.similarity:
         if args.json or args.raw:
-            raise ConfigError("--similarity prints cosines alone: it takes neither --json nor --raw")
+            raise ConfigError("--similarity prints only cosines: leave out --json and --raw")
         everything = [text for chunk in texts for text in chunk]
         vectors = embedder.embed(everything, args.pooling)
         if args.output and args.output.endswith(".npy"):
@@ -53,7 +55,7 @@ def run_embed(args: argparse.Namespace) -> int:
         return 0
     if args.output and args.output.endswith(".npy"):
         if args.json:
-            raise ConfigError("--json and an --output of .npy exclude each other")
+            raise ConfigError("--json and an --output that ends in .npy exclude each other")
         rows = [embedder.embed(chunk, args.pooling, not args.raw).numpy() for chunk in texts if chunk]
         return save_array(args.output, np.concatenate(rows) if rows else np.zeros((0, embedder.width), np.float32))
     with output(args.output) as file:

@@ -4,9 +4,9 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from headwise.cli.console import Countdown
 from headwise.cli.options import (
     CHUNK,
-    Counter,
     add_beam,
     add_command,
     add_engine,
@@ -35,30 +35,30 @@ headwise evaluate --model my-model --pairs test.tmx --from en --to de --beam 1 -
     add_model(command)
     add_engine(command)
     command.add_argument("--pairs", nargs="+", metavar="FILE", help="test pairs: TMX, TSV or JSON lines")
-    command.add_argument("--source", nargs="+", metavar="F")
-    command.add_argument("--reference", nargs="+", metavar="F")
+    command.add_argument("--source", nargs="+", metavar="F", help="sources, one sentence per line")
+    command.add_argument("--reference", nargs="+", metavar="F", help="their translations, line by line")
     add_languages(command)
     add_beam(command)
-    command.add_argument("--lowercase", action="store_true", help="compare without regard to case")
-    command.add_argument("--output", metavar="FILE", help="keep the translations there")
+    command.add_argument("--lowercase", action="store_true", help="ignore case in BLEU and chrF")
+    command.add_argument("--output", metavar="FILE", help="write the translations to FILE")
     command.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run_evaluate(args: argparse.Namespace) -> int:
-    from headwise.decode.translator import TranslateOptions
+    from headwise.decode.translation import TranslateOptions
     from headwise.evaluate import evaluate
 
     engine = translator(args)
     sources, references, languages = read_pairs(args, engine, args.reference, "--reference")
-    with Counter(True, "sentences translated") as counter:
+    with Countdown("sentences") as countdown:
         scores, translations = evaluate(
             engine,
             sources,
             references,
             *languages,
-            options=TranslateOptions(beam=args.beam, alignments=False),
+            options=TranslateOptions(beam=args.beam),
             lowercase=args.lowercase,
-            progress=counter.show,
+            progress=countdown.show,
         )
     if args.output:
         with output(args.output) as file:
@@ -72,17 +72,21 @@ def add_score(commands: Any) -> None:
         commands,
         "score",
         run_score,
-        "Score given translations: log-probability over length, a line a pair (higher is better).",
+        "Score given translations: log-probability over length, one line per pair (higher is better).",
         """
 headwise score --model my-model --source test.en --target test.de
+headwise score --model my-model --pairs test.tsv --json
 """,
     )
     add_model(command)
     command.add_argument("--pairs", nargs="+", metavar="FILE", help="TMX, TSV or JSON lines")
-    command.add_argument("--source", nargs="+", metavar="F")
-    command.add_argument("--target", nargs="+", metavar="F")
+    command.add_argument("--source", nargs="+", metavar="F", help="sources, one sentence per line")
+    command.add_argument("--target", nargs="+", metavar="F", help="their translations, line by line")
     add_languages(command)
-    command.add_argument("--length-penalty", type=float, default=1.0, metavar="A", help="exponent (default: 1)")
+    command.add_argument(
+        "--length-penalty", type=float, default=1.0, metavar="A", help="exponent of the length (default: 1)"
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object per pair")
 
 
 def run_score(args: argparse.Namespace) -> int:
@@ -90,15 +94,20 @@ def run_score(args: argparse.Namespace) -> int:
     sources, targets, languages = read_pairs(args, engine, args.target, "--target")
     for start in range(0, len(sources), CHUNK):
         part = slice(start, start + CHUNK)
-        for score in engine.score(sources[part], targets[part], *languages, length_alpha=args.length_penalty):
-            print(f"{score:.6f}")
+        source, target = languages
+        scores = engine.score(
+            sources[part], targets[part], source=source, target=target, length_penalty=args.length_penalty
+        )
+        for text, translation, score in zip(sources[part], targets[part], scores, strict=True):
+            record = {"source": text, "target": translation, "score": score}
+            print(json.dumps(record, ensure_ascii=False) if args.json else f"{score:.6f}")
     return 0
 
 
 def read_pairs(
     args: argparse.Namespace, engine: "Translator", second: list[str] | None, name: str
 ) -> tuple[list[str], list[str], tuple[str | None, str | None]]:
-    """Both sides of a test set, and the direction in which the model should take it."""
+    """Both sides of a test set, and its languages."""
     from headwise.config import CorpusConfig, DataConfig
     from headwise.data.read.corpus import read_corpus
 

@@ -2,9 +2,9 @@
 
 import argparse
 import json
-import sys
 from typing import IO, TYPE_CHECKING, Any
 
+from headwise.cli.console import say
 from headwise.cli.options import add_command, add_model, add_texts, given_texts, model_folder, output, positive
 from headwise.errors import DataError
 
@@ -22,13 +22,13 @@ def add_fill(commands: Any) -> None:
 headwise fill --model my-bert "The capital of France is ___."
 headwise fill --model my-bert --top 3 --json "A ___ sat on the ___."
 
-A blank is ___ or the model's own mask. Columns: probability, token, text; an empty line ends a blank, and stands for
-an empty line.
+A blank is ___ or the model's own mask. Columns: probability, token, text. An empty line follows each blank; an empty
+text gives one too.
 """,
     )
     add_texts(command, "fill in")
     add_model(command)
-    command.add_argument("--top", type=positive, default=5, metavar="N", help="candidates a blank (default: 5)")
+    command.add_argument("--top", type=positive, default=5, metavar="N", help="candidates per blank (default: 5)")
 
 
 def run_fill(args: argparse.Namespace) -> int:
@@ -53,12 +53,12 @@ def run_fill(args: argparse.Namespace) -> int:
                 raise DataError(f"{what} {done + 1}: {problem}")
     if unknown:
         others = f", and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        print(f"headwise: {what} {unknown[0]}{others}: with words that the model does not know", file=sys.stderr)
+        say(f"headwise: {what} {unknown[0]}{others}: with words that the model does not know")
     return 0
 
 
 def up_to_a_problem(filler: "Filler", texts: list[str]) -> tuple[list[str], DataError | None]:
-    """The texts before the first that cannot be filled in, and what is wrong with that one."""
+    """The texts before the first that cannot be filled in, and the error of that one."""
     for number, text in enumerate(texts):
         try:
             if text.strip():

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from headwise.cli.options import (
+    add_candidates,
     add_command,
     add_model,
     add_sampling,
@@ -23,21 +24,25 @@ def add_generate(commands: Any) -> None:
         commands,
         "generate",
         run_generate,
-        "Continue texts with a language model; a single text is shown while it is written.",
+        "Continue texts with a language model; a single text is printed while it is generated.",
         """
 headwise generate --model my-gpt "Once upon a time"
 headwise generate --model smollm2.Q4_1.gguf "Once upon a time" --sample --temperature 0.8 --top-p 0.9
 headwise generate --model smollm2.gguf --input prompts.txt --json --max-tokens 50
 
-With --nbest above 1 the number of the prompt comes first, and a tab.
+With --candidates above 1 the number of the prompt comes first, and a tab.
 """,
     )
     add_texts(command, "continue")
     add_model(command)
-    command.add_argument("--max-tokens", type=positive, default=200, metavar="N", help="longest text (default: 200)")
-    command.add_argument("--beam", type=positive, default=1, metavar="N", help="beam width (default: 1, greedy)")
-    command.add_argument("--nbest", type=positive, default=1, metavar="N", help="candidates a prompt (default: 1)")
-    command.add_argument("--no-repeat", type=int, default=0, metavar="N", help="no n-gram of this size twice")
+    command.add_argument(
+        "--max-tokens", type=positive, default=200, metavar="N", help="generate at most N tokens (default: 200)"
+    )
+    command.add_argument("--beam", type=positive, default=1, metavar="N", help="beam width; 1: greedy search (default)")
+    add_candidates(command, "prompt")
+    command.add_argument(
+        "--no-repeat", type=int, default=0, metavar="N", help="no sequence of N tokens occurs twice (default: 0, off)"
+    )
     add_sampling(command)
 
 
@@ -47,18 +52,21 @@ def run_generate(args: argparse.Namespace) -> int:
     options = GenerateOptions(
         max_tokens=args.max_tokens,
         beam=args.beam,
-        nbest=args.nbest,
+        nbest=args.candidates,
         no_repeat=args.no_repeat,
         sampling=sampling(args),
         seed=args.seed,
     )
     texts = given_texts(args, "continue")
     generator = Generator(model_folder(args), args.device)
-    single = len(args.text) == 1 and args.beam == args.nbest == 1 and not args.json and not args.output
+    single = len(args.text) == 1 and args.beam == args.candidates == 1 and not args.json and not args.output
     if single:
-        unsaid = iter(args.text)  # with the first piece: before there is one, something may be wrong
-        generator.generate(args.text, options, watch=lambda piece: print(next(unsaid, "") + piece, end="", flush=True))
-        print(next(unsaid, ""))
+        (prompt,) = next(texts)
+        unprinted = iter([prompt])  # printed with the first piece: an error may come before it
+        generator.generate(
+            [prompt], options, watch=lambda piece: print(next(unprinted, "") + piece, end="", flush=True)
+        )
+        print(next(unprinted, ""))
         return 0
     done = 0
     with output(args.output) as file:
@@ -76,7 +84,7 @@ def run_generate(args: argparse.Namespace) -> int:
                         }
                         print(json.dumps(record, ensure_ascii=False), file=file)
                     else:
-                        number = f"{done}\t" if args.nbest > 1 else ""
+                        number = f"{done}\t" if args.candidates > 1 else ""
                         print(number + candidate.prompt + candidate.text, file=file)
             file.flush()
     return 0

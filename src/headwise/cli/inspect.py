@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwise.cli.options import add_command, add_languages, add_model, is_same_file, model_folder, positive
+from headwise.cli.options import add_command, add_languages, add_model, as_utf8, is_same_file, model_folder, positive
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def add_inspect(commands: Any) -> None:
         commands,
         "inspect",
         run_inspect,
-        "Show what every head attends to in a text, a translation or a picture: drawn, or as numbers.",
+        "Show what every head attends to in a text, a translation or an image: as a picture, or as numbers.",
         """
 headwise inspect --model my-model "I ate an apple." --out apple.png
 headwise inspect --model my-model "I ate an apple." --target "Ich aß einen Apfel." --out apple.svg
@@ -29,32 +29,35 @@ headwise inspect --model my-bert "The capital of France is ___." --out blank.png
 headwise inspect --model my-vit --image cat.png --out looks.png
 """,
     )
-    command.add_argument("text", nargs="?", metavar="TEXT")
+    command.add_argument("text", nargs="?", metavar="TEXT", help="the text to look at")
     add_model(command)
-    command.add_argument("--image", metavar="FILE", help="the picture to look at, for a model that sees")
+    command.add_argument("--image", metavar="FILE", help="the image to look at, for an image classifier")
     command.add_argument("--target", metavar="TEXT", help="the translation to look at (default: the model's own)")
     command.add_argument("--second", metavar="TEXT", help="the other text of a pair, for an encoder or a classifier")
-    command.add_argument("--generate", type=positive, metavar="N", help="let a language model first add N tokens")
+    command.add_argument("--generate", type=positive, metavar="N", help="let a language model generate N tokens first")
     command.add_argument("--out", required=True, metavar="FILE", help=".png, .svg, .pdf or .json")
     add_languages(command)
     command.add_argument(
         "--kind",
         choices=("cross", "encoder", "decoder"),
-        help="which attention (default: cross of a translation model, else the only one)",
+        help="which attention (default: cross for a translator, else the only one)",
     )
-    command.add_argument("--layer", type=positive, metavar="N", help="one layer alone, large (default: all)")
+    command.add_argument("--layer", type=positive, metavar="N", help="only layer N, larger (default: all)")
 
 
 def run_inspect(args: argparse.Namespace) -> int:
     out = Path(args.out)
+    for name in ("text", "target", "second"):
+        if getattr(args, name) is not None:
+            setattr(args, name, as_utf8(getattr(args, name)))
     if not out.parent.is_dir():
         raise ConfigError(f"{out}: there is no such folder")
     if out.suffix.lower() == ".json" and args.layer is not None:
         raise ConfigError("--layer chooses what a picture shows; .json holds every layer")
     if args.image and is_same_file(args.image, args.out):
-        raise ConfigError(f"--out {out} is the picture that is looked at: choose another file")
+        raise ConfigError(f"--out {out} is the input image: choose another file")
     if (args.text is None) == (args.image is None):
-        raise ConfigError("give a TEXT, or --image FILE to a model that sees; not both")
+        raise ConfigError("give a TEXT, or --image FILE for an image classifier; not both")
 
     from headwise.decode.open import open_model
 
@@ -71,9 +74,9 @@ def _look_at_image(loaded: "LoadedModel", args: argparse.Namespace, out: Path) -
     from headwise.inspect.image_picture import draw_over_image
     from headwise.inspect.vision import capture_image
 
-    _refuse(args, "a picture", "target", "second", "generate", "source_language", "target_language")
+    _refuse(args, "an image", "target", "second", "generate", "source_language", "target_language")
     if args.kind not in (None, "encoder"):
-        raise ConfigError(f"a model of pictures has no {args.kind} attention; there is: encoder")
+        raise ConfigError(f"an image classifier has no {args.kind} attention; it has: encoder")
     maps = capture_image(loaded, Path(args.image), args.device)
     if out.suffix.lower() == ".json":
         _write_json(out, {"image": args.image, **maps.as_dict()})
@@ -102,7 +105,7 @@ def _capture(loaded: "LoadedModel", args: argparse.Namespace) -> "AttentionMaps"
 
     if isinstance(loaded.model, EncoderDecoder):
         _refuse(args, "a translation", "second", "generate")
-        translator = Translator(loaded, args.device)
+        translator = Translator(loaded, device=args.device)
         return capture_attention(translator, args.text, args.target, args.source_language, args.target_language)
     _refuse(args, "a text that is not translated", "target", "source_language", "target_language")
     return capture_text(loaded, args.text, args.second, args.generate or 0, args.device)
@@ -112,10 +115,10 @@ _OPTIONS = {"source_language": "--from", "target_language": "--to"}
 
 
 def _refuse(args: argparse.Namespace, what: str, *names: str) -> None:
-    """An option that would be ignored is a mistake."""
+    """Refuse options that would be ignored."""
     for name in names:
         if getattr(args, name) is not None:
-            raise ConfigError(f"{_OPTIONS.get(name, f'--{name}')} means nothing for {what}")
+            raise ConfigError(f"{_OPTIONS.get(name, f'--{name}')} does not apply to {what}")
 
 
 def _write_json(out: Path, numbers: dict[str, Any]) -> None:

@@ -1,17 +1,16 @@
-"""What several commands have in common: options, the model they use, the files they read and write."""
+"""Options that several commands share, and the models and files that they name."""
 
 import argparse
-import contextlib
+import difflib
 import itertools
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from headwise.cli.console import say
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,17 +18,27 @@ if TYPE_CHECKING:
     from headwise.decode.translator import Translator
 
 
+CHUNK = 1024
+"""Lines that are read, sorted and batched together, so that a file of any size needs constant memory."""
+
+
 class Parser(argparse.ArgumentParser):
-    """Wrong use is one line and exit code 2."""
+    """Parser whose error message is one line, with exit code 2, that suggests what a misspelt command meant."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            near = difflib.get_close_matches(str(value), list(map(str, action.choices)), 1, 0.6)
+            hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(map(str, action.choices))}"
+            raise argparse.ArgumentError(action, f"there is no {value!r}: {hint}")
 
 
 def add_command(
     commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, examples: str
 ) -> argparse.ArgumentParser:
-    """A command with its help text; the examples are shown below the options."""
+    """Add a command with its help text; the examples are shown below the options."""
     command: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
@@ -38,6 +47,7 @@ def add_command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    command.add_argument("--quiet", action="store_true", help="print no notes and no progress, only results and errors")
     command.set_defaults(run=run)
     return command
 
@@ -46,18 +56,26 @@ def add_model(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--model",
         metavar="DIR",
-        help="model folder, run or checkpoint (default: $HEADWISE_MODEL, else the current folder)",
+        help="folder of a model, training run or checkpoint (default: $HEADWISE_MODEL, else the current folder)",
     )
-    command.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: auto)")
+    add_device(command)
+
+
+def add_device(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--device", default="auto", help="cpu, cuda, cuda:1 ...; auto: a GPU if there is one (default)"
+    )
 
 
 def add_languages(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--from", dest="source_language", metavar="L", help="source language")
-    command.add_argument("--to", dest="target_language", metavar="L", help="target language")
+    command.add_argument("--from", dest="source_language", metavar="L", help="source language, such as en")
+    command.add_argument("--to", dest="target_language", metavar="L", help="target language, such as de")
 
 
 def add_beam(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--beam", type=positive, default=4, metavar="N", help="beam width; 1 is greedy (default: 4)")
+    command.add_argument(
+        "--beam", type=positive, default=4, metavar="N", help="beam width; 1: greedy search (default: 4)"
+    )
 
 
 def positive(text: str) -> int:
@@ -66,25 +84,48 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def add_candidates(command: argparse.ArgumentParser, per: str) -> None:
+    command.add_argument(
+        "--candidates", type=positive, default=1, metavar="N", help=f"results per {per}, best first (default: 1)"
+    )
+
+
 def model_folder(args: argparse.Namespace) -> Path:
-    """The folder of --model, or where a model may be expected."""
+    """The folder of --model, or the place where a model may be expected."""
     if args.model:
-        return Path(args.model)
+        return existing_model(args.model)
     if os.environ.get("HEADWISE_MODEL"):
-        return Path(os.environ["HEADWISE_MODEL"])
+        return existing_model(os.environ["HEADWISE_MODEL"])
     if Path("config.json").is_file():
         return Path()
     raise ConfigError("which model? Give --model DIR, or set HEADWISE_MODEL")
 
 
-def translator(args: argparse.Namespace) -> "Translator":
+def existing_model(name: str) -> Path:
+    """A model's folder; for the name of a model on the Hugging Face Hub, the error says how to get it."""
+    path = Path(name)
+    if not path.exists() and name.count("/") == 1 and not path.parent.exists() and not name.startswith((".", "/", "~")):
+        folder = name.split("/")[1]
+        raise ConfigError(
+            f"{name}: no such model folder. Nothing is downloaded: if this is a model of the Hugging Face Hub, run "
+            f"`hf download {name} --local-dir {folder}` and give {folder}"
+        )
+    return path
+
+
+def translator(args: argparse.Namespace, device: str | None = None) -> "Translator":
     from headwise.decode.translator import Translator
 
-    def say(text: str) -> None:
-        print(f"headwise: {text}", file=sys.stderr)
-
     shortlist = SHORTLIST[getattr(args, "shortlist", "auto")]
-    return Translator(model_folder(args), args.device, getattr(args, "engine", "plain"), say, shortlist)
+    engine = getattr(args, "engine", "plain")
+    folder = model_folder(args)
+    return Translator(
+        folder,
+        device=device or args.device,
+        engine=engine,
+        shortlist=shortlist,
+        say=lambda text: say(f"headwise: {text}"),
+    )
 
 
 SHORTLIST = {"auto": None, "on": True, "off": False}
@@ -98,36 +139,52 @@ def add_engine(command: argparse.ArgumentParser) -> None:
         "--shortlist",
         choices=SHORTLIST,
         default="auto",
-        help="only likely tokens, by what `headwise shortlist` has learnt: off; on; auto: for int8 (default: auto)",
+        help="consider only probable tokens, learnt by `headwise shortlist`; auto: with the engine int8 (default)",
     )
 
 
 def read_lines(path: str) -> Iterator[str]:
-    """The lines of a file, which may be compressed, or of standard input (`-`)."""
+    """The lines of a text file, which may be compressed, or of standard input (`-`)."""
     from headwise.data.read.files import numbered_lines
+    from headwise.decode.bulk.survey import refuse_documents
+
+    refuse_documents(Path(path))
 
     return (text for _, text in numbered_lines(Path(path)))
 
 
 def add_texts(command: argparse.ArgumentParser, what: str) -> None:
-    """Texts, a file or a pipe in; a file or a pipe out."""
+    """Add options for the texts (arguments, a file or standard input) and for the output."""
     command.add_argument("text", nargs="*", metavar="TEXT", help=f"texts to {what}")
-    command.add_argument("--input", metavar="FILE|-", help="the lines of a file or of standard input")
-    command.add_argument("--output", metavar="FILE", help="write there instead of to standard output")
-    command.add_argument("--json", action="store_true", help="one JSON object a line, with everything")
+    command.add_argument(
+        "--input", metavar="FILE|-", help="read one text per line from FILE (also .gz .xz .bz2 .zst) or standard input"
+    )
+    command.add_argument("--output", metavar="FILE", help="write to FILE instead of standard output")
+    command.add_argument("--json", action="store_true", help="print one JSON object per text, with all details")
 
 
-def given_texts(args: argparse.Namespace, what: str) -> Iterator[list[str]]:
-    """The texts of `add_texts` in lists of a size that suits batching; the first is read before this returns."""
+def given_texts(
+    args: argparse.Namespace, what: str, join: Callable[[Iterator[str]], Iterator[str]] | None = None
+) -> Iterator[list[str]]:
+    """The texts of `add_texts` in chunks that suit batching; the first is read before this returns."""
     if args.text and args.input:
         raise ConfigError("give texts or --input, not both")
     if args.output and args.input:
         refuse_same_file(args.input, args.output)
     if not args.text and not args.input and sys.stdin.isatty():
         raise ConfigError(f"nothing to {what}: give texts, --input FILE, or pipe lines in")
-    lists = chunks(iter(args.text) if args.text else read_lines(args.input or "-"), CHUNK)
+    texts = map(as_utf8, args.text) if args.text else read_lines(args.input or "-")
+    lists = chunks(join(texts) if join is not None else texts, CHUNK)
     first = next(lists, [])  # before an output is opened: a file that cannot be read should cost nothing
     return itertools.chain([first], lists)
+
+
+def as_utf8(argument: str) -> str:
+    """An argument decoded as UTF-8: in the locale C, Python decodes arguments as ASCII and escapes all other bytes."""
+    try:
+        return os.fsencode(argument).decode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # not from a command line
+        return argument
 
 
 def refuse_same_file(given: str, output: str) -> None:
@@ -152,29 +209,38 @@ def chunks(items: Iterator[str], size: int) -> Iterator[list[str]]:
 
 
 def add_sampling(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--sample", action="store_true", help="draw at random instead of searching")
+    command.add_argument("--sample", action="store_true", help="sample instead of searching")
     command.add_argument(
-        "--temperature", type=float, metavar="T", help="below 1: likelier tokens oftener; implies --sample"
+        "--temperature", type=float, metavar="T", help="below 1: prefer probable tokens more; implies --sample"
     )
-    command.add_argument("--top-k", type=int, metavar="K", help="only from the K likeliest; implies --sample")
-    command.add_argument("--top-p", type=float, metavar="P", help="only from this much probability; implies --sample")
-    command.add_argument("--seed", type=int, default=0, help="of --sample")
+    command.add_argument(
+        "--top-k", type=int, metavar="K", help="sample from the K most probable tokens; implies --sample"
+    )
+    command.add_argument(
+        "--top-p",
+        type=float,
+        metavar="P",
+        help="sample from the most probable tokens that together have probability P; implies --sample",
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="random seed of the sampling: the same seed, the same samples"
+    )
 
 
 def sampling(args: argparse.Namespace) -> "SamplingOptions | None":
-    """The options of `add_sampling`; one that says how to draw asks for drawing."""
+    """The options of `add_sampling`; any of them asks for sampling."""
     from headwise.decode.search.options import SamplingOptions
 
     options = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}
     given = {name: value for name, value in options.items() if value is not None}
     if not args.sample and not given:
         return None
-    return SamplingOptions(**given, samples=args.nbest)
+    return SamplingOptions(**given, samples=args.candidates)
 
 
 @contextmanager
 def output(path: str | None) -> Iterator[IO[str]]:
-    """Standard output, or a file."""
+    """Standard output, or the file at `path`, open for writing."""
     if path is None or path == "-":
         yield sys.stdout
         return
@@ -185,88 +251,3 @@ def output(path: str | None) -> Iterator[IO[str]]:
         except OSError as error:
             raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
         yield file
-
-
-class Counter:
-    """How far a long work is, on the terminal's last line; silent where nobody watches."""
-
-    def __init__(self, wanted: bool, unit: str) -> None:
-        self._wanted = wanted and sys.stderr.isatty()
-        self._unit = unit
-
-    def __enter__(self) -> "Counter":
-        return self
-
-    def show(self, done: int) -> None:
-        if self._wanted:
-            print(f"\r{done:,} {self._unit}", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self._wanted:
-            print(file=sys.stderr)
-
-
-class Countdown:
-    """How far a long work is, how fast, and how long it will go on: a bar, or a line now and then where nobody
-    watches."""
-
-    EVERY = 10.0
-    """Seconds between two lines of a log."""
-
-    def __init__(self, total: int, unit: str, work: int = 0) -> None:
-        """`work`: what the time left is reckoned by, if not by the units: some take longer than others."""
-        self._total, self._unit, self._work = total, unit, work or total
-        self._begun: tuple[float, int, int, int] | None = None
-        self._said = 0.0
-        self._bar: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> "Countdown":
-        if sys.stderr.isatty():
-            from headwise.train.report.console import progress_bar
-
-            self._bar = progress_bar(sys.stderr, f"{{task.fields[done]:,}}/{self._total:,} {self._unit}")
-        return self
-
-    def show(self, done: int, work: int | None = None, tokens: int = 0) -> None:
-        now, work = time.monotonic(), done if work is None else work
-        if self._begun is None:  # what an earlier start has done says nothing of the speed
-            self._begun, self._said = (now, done, work, tokens), now
-            if done:
-                self.note(f"{done:,} of {self._total:,} {self._unit} are done already")
-            if self._bar is not None:
-                self._task = self._bar.add_task("", total=self._work, completed=work, done=done, figures="")
-                self._bar.start()
-            return
-        if self._bar is None and now - self._said < self.EVERY and done < self._total:
-            return
-        self._said = now
-        since, done_before, work_before, tokens_before = self._begun
-        seconds = max(now - since, 1e-9)
-        figures = f"{(done - done_before) / seconds:,.1f} {self._unit}/s"
-        if tokens:
-            figures += f"  {(tokens - tokens_before) / seconds:,.0f} tokens/s"
-        with contextlib.suppress(OSError):  # the work does not end because nobody reads this
-            if self._bar is not None:
-                self._bar.update(self._task, completed=work, done=done, figures=figures)
-                return
-            left = (self._work - work) * seconds / (work - work_before) if work > work_before else 0
-            shown = f"left {timedelta(seconds=round(left))}" if work > work_before else "left ?"
-            print(f"{done:,}/{self._total:,} {self._unit}  {figures}  {shown}", file=sys.stderr, flush=True)
-
-    def note(self, text: str) -> None:
-        """A line that stays."""
-        with contextlib.suppress(OSError):
-            if self._bar is not None:
-                self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)
-            else:
-                print(text, file=sys.stderr, flush=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            with contextlib.suppress(OSError):
-                self._bar.stop()
-
-
-CHUNK = 1024
-"""Lines that are sorted and batched together; a file is translated in such chunks, in constant memory."""

@@ -7,38 +7,31 @@ from typing import TYPE_CHECKING
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
-    from headwise.decode.bulk.partial import Share
+    from headwise.decode.bulk.share import Share
 
 
 def add_shard(command: argparse.ArgumentParser, last: str) -> None:
-    """`last`: what whichever part ends last does."""
-    command.add_argument("--shard", metavar="K/N", help=f"one of N parts of the work, as under torchrun; {last}")
+    command.add_argument("--shard", metavar="K/N", help=f"do only part K of N of the work, without torchrun; {last}")
 
 
 def launched() -> bool:
-    """Whether torchrun, or something like it, has started several processes."""
+    """Whether torchrun, or another launcher, has started several processes."""
     return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def share_of(args: argparse.Namespace) -> "Share":
-    """Which part of the work is this process's."""
-    from headwise.decode.bulk.partial import WHOLE, Share
+    """The share of the work that this process has."""
+    from headwise.decode.bulk.share import WHOLE, Share
 
     if launched():
         if args.shard:
-            raise ConfigError("torchrun says which part a process has: leave out --shard")
+            raise ConfigError("torchrun assigns the parts to its processes: leave out --shard")
         return Share(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), together=True)
-    if not args.shard:
-        return WHOLE
-    number, _, parts = args.shard.partition("/")
-    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
-        raise ConfigError(f"--shard {args.shard}: not K/N with K from 1 to N, such as 2/8")
-    return Share(int(number) - 1, int(parts))
+    return Share.parse(args.shard) if args.shard else WHOLE
 
 
 def own_device(name: str, model: str) -> str:
-    """The device of this process: where a launcher has started several, one GPU of its machine's; but a model in int8
-    is for CPUs."""
+    """The device of this process: of several on a machine, each has its own GPU; an int8 model stays on the CPU."""
     from headwise.models.folder.config_file import is_rounded
 
     if not launched() or name not in ("auto", "cuda") or (name == "auto" and is_rounded(model)):

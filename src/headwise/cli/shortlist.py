@@ -3,13 +3,13 @@
 import argparse
 import itertools
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwise.cli.options import Countdown, add_command, add_languages, positive
-from headwise.cli.train import add_pairs, begun, say
+from headwise.cli.console import Countdown, say
+from headwise.cli.options import add_command, add_languages, existing_model, positive
+from headwise.cli.train import add_pairs
 from headwise.errors import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
@@ -22,16 +22,16 @@ def add_shortlist(commands: Any) -> None:
         commands,
         "shortlist",
         run_shortlist,
-        "Learn which tokens translate which, so that a CPU need not score the whole vocabulary at every step.",
+        "Learn which target tokens translate a source token: a CPU then scores only those, not the whole vocabulary.",
         """
 headwise shortlist my-model
 headwise shortlist opus-mt-en-fr --source train.en.xz --target train.fr.xz
 headwise shortlist my-model-int8 --pairs memory.tmx --from en --to de
 
-It is learnt from sentence pairs, and by asking the model. Without files, the pairs are those that MODEL was trained on,
-if it is a run whose data are still there; take ones like the texts that will be translated. The table is written into
-the folder of MODEL, for one direction of it, and `headwise convert` keeps it. `headwise translate` uses it with the
-engine int8; --shortlist off translates with the whole vocabulary.
+A shortlist is learnt from sentence pairs and from the model's own translations of single tokens. Without files, the
+pairs are those that MODEL was trained on, if their files are still there; use pairs like the texts to be translated.
+The shortlist is written into the folder of MODEL, for one direction, and `headwise convert` keeps it. `headwise
+translate` uses it with the engine int8; --shortlist off ignores it.
 """,
     )
     command.add_argument("model", metavar="MODEL", help="folder of a translator")
@@ -41,16 +41,16 @@ engine int8; --shortlist off translates with the whole vocabulary.
         "--best",
         type=positive,
         metavar="N",
-        help="translations that a token may have by the pairs; twice as many by the model (default: 100)",
+        help="translations per token from the pairs; the model adds twice as many (default: 100)",
     )
     command.add_argument(
         "--frequent",
         type=positive,
         metavar="N",
-        help="most frequent tokens, which any translation may have (default: a twentieth of the vocabulary)",
+        help="most frequent tokens, which are in every shortlist (default: a twentieth of the vocabulary)",
     )
     command.add_argument(
-        "--max-pairs", type=positive, metavar="N", help="learn from so many pairs, drawn evenly (default: 500,000)"
+        "--max-pairs", type=positive, metavar="N", help="learn from a random sample of N pairs (default: 500,000)"
     )
 
 
@@ -62,21 +62,22 @@ def run_shortlist(args: argparse.Namespace) -> int:
     from headwise.nn.int8 import is_fast_here
 
     started = time.monotonic()
-    folder = Path(args.model)
-    translator = Translator(folder, "cpu", "int8" if is_fast_here() else "auto", say, shortlist=False)
+    folder = existing_model(args.model)
+    engine = "int8" if is_fast_here() else "auto"
+    translator = Translator(folder, device="cpu", engine=engine, shortlist=False, say=say)
     direction = translator.direction(args.source_language, args.target_language)
     tokenizer, path = translator.tokenizer, shortlist_path(folder)
     pairs = given_pairs(args, direction)
-    first = next(pairs, None)  # before the model is asked: a file that cannot be read should cost nothing
+    first = next(pairs, None)  # first: a file that cannot be read should cost nothing
     pairs = itertools.chain([] if first is None else [first], pairs)
-    say("asking the model for the translations of each token")
-    with counting("tokens") as progress:
-        asked = ask(translator, direction, args.best or BEST, progress)
+    say("translating each token of the vocabulary")
+    with Countdown("tokens") as countdown:
+        by_model = ask(translator, direction, args.best or BEST, countdown.show)
     say("learning from the pairs")
     options = {"best": args.best, "frequent": args.frequent, "most": args.max_pairs}
     given = {name: value for name, value in options.items() if value is not None}
-    with counting("blocks") as progress:
-        learnt, quality = learn_shortlist(tokenizer, pairs, asked, **given, progress=progress)
+    with Countdown("blocks") as countdown:
+        learnt, quality = learn_shortlist(tokenizer, pairs, by_model, **given, progress=countdown.show)
     there = tables_there(path, translator)
     if direction in there and there[direction].pairs > learnt.pairs:
         say(f"note: this replaces a table that was learnt from more pairs, {there[direction].pairs:,}")
@@ -86,38 +87,22 @@ def run_shortlist(args: argparse.Namespace) -> int:
     print(f"wrote {path} ({size:.1f} MB), learnt from {learnt.pairs:,} pairs in {seconds:.0f} s")
     if quality.pairs:
         print(
-            f"of {quality.pairs:,} pairs that were kept apart: a sentence may have {quality.tokens:,.0f} of "
-            f"{tokenizer.size:,} tokens ({quality.tokens / tokenizer.size:.1%}), which are {quality.covered:.1%} of "
-            f"those of its translation; {quality.whole:.1%} of the sentences may have all"
+            f"on {quality.pairs:,} held-out pairs: a shortlist has {quality.tokens:,.0f} of {tokenizer.size:,} tokens "
+            f"({quality.tokens / tokenizer.size:.1%}) and covers {quality.covered:.1%} of the tokens in translations; "
+            f"{quality.whole:.1%} of the sentences use the whole vocabulary"
         )
     if quality.pairs and quality.tokens > 0.2 * tokenizer.size:
         say(
-            "note: a list has much of this small vocabulary: it may be as fast, and is as good, to look at all of it "
-            f"(--shortlist off); compare, and remove {path} if so"
+            "note: a shortlist has much of this small vocabulary, and may not be faster than the whole (--shortlist "
+            f"off): compare, and remove {path} if so"
         )
     if quality.whole > 0.5:
-        say("note: most sentences have the whole vocabulary, so little is gained: it is small, or give more pairs")
+        say("note: most sentences use the whole vocabulary, so little is gained: it is small, or give more pairs")
     return 0
 
 
-@contextmanager
-def counting(unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A display of what is done, and of how much; it appears when that is known."""
-    with ExitStack() as stack:
-        countdown: Countdown | None = None
-
-        def progress(done: int, total: int) -> None:
-            nonlocal countdown
-            if countdown is None:
-                countdown = stack.enter_context(Countdown(total, unit))
-                countdown.show(0)
-            countdown.show(done)
-
-        yield progress
-
-
 def tables_there(path: Path, translator: "Translator") -> "dict[Direction, Any]":
-    """Those of other directions, which stay."""
+    """The tables of the existing shortlist, of which those of other directions stay."""
     from headwise.decode.shortlist.shortlists import read_shortlists
 
     if not path.is_file():
@@ -125,13 +110,13 @@ def tables_there(path: Path, translator: "Translator") -> "dict[Direction, Any]"
     try:
         found: Shortlists = read_shortlists(path, translator.tokenizer)
     except CheckpointError as error:
-        say(f"note: what was there is replaced: {error}")
+        say(f"note: the existing shortlist is replaced: {error}")
         return {}
     return found.tables
 
 
 def given_pairs(args: argparse.Namespace, direction: "Direction") -> Iterator[tuple[str, str]]:
-    """The pairs of the files that are named, or of those that the model was trained on."""
+    """The pairs of the given files, or else those that the model was trained on."""
     from headwise.config import CorpusConfig, DataConfig
     from headwise.data.read.corpus import read_corpus
     from headwise.models.folder.config_file import shortlist_path
@@ -148,15 +133,14 @@ def given_pairs(args: argparse.Namespace, direction: "Direction") -> Iterator[tu
 
 
 def trained_pairs(run: Path, direction: "Direction") -> Iterator[tuple[str, str]]:
-    """Of the corpora that a run's recipe names, those of this direction."""
+    """The training pairs of a run in this direction."""
     from headwise.data.read.corpus import corpus_languages, read_corpus
+    from headwise.train.one_call import stored_tables
     from headwise.train.start import recipe_from
 
-    tables = begun(str(run))
+    tables = stored_tables(run)
     if not tables:
-        raise ConfigError(
-            f"{run}: it is not known what it was trained on: give --pairs FILE, or --source F and --target F"
-        )
+        raise ConfigError(f"{run}: its training data are not known: give --pairs FILE, or --source F and --target F")
     data = recipe_from(tables).data
     for corpus in data.train:
         languages = corpus_languages(corpus, data)

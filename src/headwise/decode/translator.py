@@ -1,17 +1,18 @@
-"""Text in, text out: the whole way from sentences to translations, batched and in the order of the input.
+"""Translator: text in, text out, batched and in the order of the input.
 
-PyTorch is loaded with the model: one in int8 that the native engine translates with needs neither.
+PyTorch is imported together with the model: an int8 folder that runs on the native engine needs neither.
 """
 
 from __future__ import annotations
 
 import copy
+import itertools
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast, overload
 
 from headwise.decode.alignment import Alignment, align
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
@@ -19,112 +20,69 @@ from headwise.decode.engines.engine import Aligner, Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.engines.table import AUTO, Say, make_engine
 from headwise.decode.open import Served, serve
-from headwise.decode.search.hypothesis import Hypothesis, length_penalty
-from headwise.decode.search.options import SamplingOptions, SearchOptions, SearchRequest
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.hypothesis import length_penalty as normalised_score
+from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.decode.shortlist.restricted import choose_shortlists, search_restricted
 from headwise.decode.shortlist.shortlists import Shortlists
+from headwise.decode.text_parts import TextPart, join_parts, split_pieces
+from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation, check_texts, options_from
 from headwise.errors import ConfigError, DataError
+from headwise.files.digest import bytes_digest
 from headwise.models.folder.description import INT8, LoadedModel
-from headwise.text.sentences import cut, split
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from headwise.decode.bulk.line_job import BulkProgress
+    from headwise.decode.bulk.share import Share
+    from headwise.decode.bulk.translate_file import FileTranslation
     from headwise.models.encoder_decoder import EncoderDecoder
 
+Direction = tuple[str, str]
+
 LONGEST_WHOLE = 4096
-"""Tokens of a text that is scored or inspected, hence taken whole; what is translated is split instead."""
+"""Tokens of the longest text that is scored or inspected; a text that is translated is split instead."""
 
-
-@dataclass(frozen=True)
-class TranslateOptions:
-    """How to search. The defaults suit translation."""
-
-    beam: int = 4
-    nbest: int = 1
-    length_penalty: float = 1.0
-    """Exponent of the length by which the log-probability is divided; 0: no normalisation."""
-    max_ratio: float = 2.0
-    max_extra: int = 10
-    """A translation has at most max_ratio * source tokens + max_extra tokens."""
-    no_repeat: int = 0
-    """Size of an n-gram that may not occur twice in a translation; 0: any may."""
-    sampling: SamplingOptions | None = None
-    """Draw at random instead of searching; `nbest` gives the number of samples."""
-    seed: int = 0
-    batch_tokens: int = 0
-    """Source tokens times beam, padding included, of the sentences searched together; 0: what suits the device."""
-    exact: bool = False
-    """Go on searching until nothing better can be found; slower, and hardly ever better to read."""
-    alignments: bool = True
-
-    def __post_init__(self) -> None:
-        if not abs(self.length_penalty) <= 10:
-            raise ConfigError(f"the length penalty must lie between -10 and 10, not at {self.length_penalty}")
-        if not 0 <= self.max_ratio <= 1000:
-            raise ConfigError(f"the length limit (max_ratio) must lie between 0 and 1000, not at {self.max_ratio}")
-        if not 0 <= self.seed < 2**63:
-            raise ConfigError("the seed must be at least 0 and below 2^63")
-        if self.no_repeat < 0:
-            raise ConfigError(f"the size of an n-gram (no_repeat) must not be negative, not {self.no_repeat}")
-
-
-@dataclass(frozen=True)
-class Translation:
-    """One translation of one text."""
-
-    text: str
-    score: float
-    """Log-probability over length ** length_penalty; a text in parts has the mean of its parts."""
-    tokens: list[str] = field(default_factory=list)
-    alignment: Alignment = field(default_factory=list)
-    """Pairs (source word, target word), counted from 0 in the words between spaces."""
-    nbest: list[Translation] = field(default_factory=list)
-    """The best candidates, this one first; a single text in parts has one."""
-    complete: bool = True
-    """False if the length limit ended it before `<eos>`."""
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A piece of an input text that is translated as one sentence."""
-
-    text: str
-    separator: str
-    source: list[int]  # ids, with tag and <eos>
+STREAM_CHUNK = 1024
+"""Texts of a stream that are sorted and batched together."""
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """The specials of one direction."""
+    """The special tokens of one direction."""
 
-    before: list[int]  # the source: a tag, if the model has them
-    after: list[int]  # <eos>
+    before: list[int]  # of the source: a language tag, if the model has them
+    after: list[int]  # of the source: <eos>
     sos: int
-    start: list[int]  # what every translation begins with
-    direction: tuple[str, str]
+    start: list[int]  # every translation begins with these
+    direction: Direction
 
 
 class Translator:
-    """A model ready to translate. `engine` names what does the arithmetic of a search (see `engines`); `say` is told
-    what cannot be done as asked here. Engines lay out weights anew: a model that is trained on wants a new one.
+    """A model that translates.
 
-    A `shortlist` in the model's folder (see `shortlist`) is used by the engine int8; with True it must be there, and
-    with False it is not used."""
+    `model` is a folder or a loaded model. `engine` names the implementation of the search (`headwise info` lists
+    them); `say` receives notes about what is not possible here. An engine copies the weights: after further training,
+    open a new Translator.
+
+    A `shortlist` in the model's folder is used by the engine int8. True: it must exist; False: it is not used.
+    """
 
     def __init__(
         self,
         model: str | Path | LoadedModel,
+        *,
         device: str = "auto",
         engine: str = AUTO,
-        say: Say = warnings.warn,
         shortlist: Shortlists | bool | None = None,
+        say: Say = warnings.warn,
     ) -> None:
         if isinstance(model, LoadedModel) and engine == INT8 and model.precision != INT8:
-            model = replace(model, model=copy.deepcopy(model.model))  # the caller's own stays as it is
-        self._given = model, device
+            model = replace(model, model=copy.deepcopy(model.model))  # quantising must not change the caller's model
+        self._given: tuple[str | Path | LoadedModel, str] | None = (model, device)
         self._stored = None
         if not isinstance(model, LoadedModel) and engine in (AUTO, INT8) and device in ("auto", "cpu"):
             self._stored = open_stored(Path(model))
@@ -135,25 +93,31 @@ class Translator:
             self._stored.engine if self._stored else make_engine(engine, self._served.loaded, self.device, say)
         )
         self.engine = self._engine.name
-        """What does the arithmetic, by name: never `auto`."""
+        """Name of the engine that runs: never `auto`."""
         self._positions = self.config.position_limit
-        folder = None if isinstance(model, LoadedModel) else Path(model)
-        self.shortlist = choose_shortlists(shortlist, self._engine, folder, self.tokenizer)
-        """Which tokens a translation may have, if not all."""
+        self.folder = None if isinstance(model, LoadedModel) else Path(model)
+        """Folder of the model; None for a loaded model."""
+        self.shortlist = choose_shortlists(shortlist, self._engine, self.folder, self.tokenizer)
+        """Tokens that a translation may have, by source token; None: all."""
+
+    # --- the model -------------------------------------------------------------------------------------
 
     @cached_property
     def _served(self) -> Served[EncoderDecoder]:
         from headwise.models.encoder_decoder import EncoderDecoder
 
+        if self._given is None:
+            raise _closed()
         return serve(*self._given, EncoderDecoder, "translates")
 
     @property
     def model(self) -> EncoderDecoder:
-        """The model itself, on its device; built when it is first asked for, where the engine does without."""
+        """The PyTorch model on its device; built on first use where the engine runs without it."""
         return self._served.model
 
     @property
     def device(self) -> torch.device:
+        """The device that the engine runs on."""
         if self._stored is None:
             return self._served.device
         import torch
@@ -161,16 +125,56 @@ class Translator:
         return torch.device("cpu")
 
     @property
-    def on_gpu(self) -> bool:
+    def _on_gpu(self) -> bool:
         return self._stored is None and self.device.type == "cuda"
 
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """Pairs of source and target language of the model; an empty code is a language that is not known."""
+        return self.task.directions
+
+    def direction(self, source: str | None = None, target: str | None = None) -> Direction:
+        """The direction for these languages; one that the model does not have is an error."""
+        return self.task.direction(source, target)
+
     def release(self) -> None:
-        """Give back the memory that the engine keeps for the next search; that one takes it again."""
+        """Free the memory that the engine keeps between searches; the next search allocates it again."""
         if isinstance(self._engine, MemoryHolder):
             self._engine.release()
 
-    def weights_digest(self) -> str:
-        """Names the weights, wherever they came from."""
+    def close(self) -> None:
+        """Free the model and the engine. A closed translator cannot be used again."""
+        if self._given is not None:
+            self.release()
+            self._given = self._stored = None
+            self.__dict__.pop("_served", None)
+            self._engine = cast(Engine, _ClosedEngine())
+
+    def __enter__(self) -> Translator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._given is None:
+            return "Translator(closed)"
+        name = "a loaded model" if self.folder is None else repr(str(self.folder))
+        return f"Translator({name}, {self.task.known_directions}, engine {self.engine})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Translator cannot be pickled or copied: it holds an engine. Pass on the model's folder, and open a "
+            "Translator there"
+        )
+
+    def model_digest(self) -> str:
+        """SHA-256 that identifies weights, tokenizer and shortlist, wherever they came from."""
+        parts = [self.tokenizer.fingerprint, self._weights_digest()]
+        parts += [self.shortlist.digest] if self.shortlist else []
+        return bytes_digest(" ".join(parts).encode())
+
+    def _weights_digest(self) -> str:
         if self._stored is not None:
             return self._stored.digest
         from headwise.files.digest import tensors_digest
@@ -178,41 +182,139 @@ class Translator:
 
         return tensors_digest(weights_of(self.model))
 
-    def translate(
+    # --- translation -----------------------------------------------------------------------------------
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]
         self,
-        texts: Sequence[str] | str,
+        texts: str,
+        *,
         source: str | None = None,
         target: str | None = None,
-        *,
-        beam: int = 4,
-        nbest: int = 1,
         prefix: str = "",
         options: TranslateOptions | None = None,
         progress: Callable[[int], None] | None = None,
-    ) -> list[Translation]:
-        """Translate each text; one result a text, in order. Empty texts stay empty.
+        **search: Unpack[TranslateKeywords],
+    ) -> Translation: ...
 
-        `source` and `target` are language codes, needed only by models of several directions. `prefix` is
-        what every translation has to start with. `options` replaces beam and nbest and says more. `progress`
-        is told the number of sentences done.
+    @overload
+    def translate(
+        self,
+        texts: Iterable[str],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        prefix: str = "",
+        options: TranslateOptions | None = None,
+        progress: Callable[[int], None] | None = None,
+        **search: Unpack[TranslateKeywords],
+    ) -> list[Translation]: ...
+
+    def translate(
+        self,
+        texts: str | Iterable[str],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        prefix: str = "",
+        options: TranslateOptions | None = None,
+        progress: Callable[[int], None] | None = None,
+        **search: Unpack[TranslateKeywords],
+    ) -> Translation | list[Translation]:
+        """Translate one text, or several: a `str` gives one `Translation`, an iterable a list in its order.
+
+        `source` and `target` are language codes, needed only by models of several directions. Every translation begins
+        with `prefix`. Search options are keywords (`beam=1`, `candidates=3`, `alignments=True`, ...: the fields of
+        `TranslateOptions`), or one value, `options`. `progress` receives the number of sentences done so far. An empty
+        text has an empty translation.
         """
-        texts = [texts] if isinstance(texts, str) else list(texts)
-        options = options or TranslateOptions(beam=beam, nbest=nbest)
-        frame = self._frame(source, target)
+        chosen = options_from(options, search)
+        listed = check_texts([texts] if isinstance(texts, str) else texts)
+        found = self._translate(listed, self._frame(source, target), prefix, chosen, progress)
+        return found[0] if isinstance(texts, str) else found
+
+    def translate_stream(
+        self,
+        texts: Iterable[str],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        prefix: str = "",
+        options: TranslateOptions | None = None,
+        **search: Unpack[TranslateKeywords],
+    ) -> Iterator[Translation]:
+        """Translate texts as they come, in constant memory: one `Translation` per text, in order.
+
+        Texts are taken in chunks of `STREAM_CHUNK`, so that similar lengths can be batched.
+        """
+        chosen = options_from(options, search)
+        self.direction(source, target)
+        return self._stream(iter(texts), source, target, prefix, chosen)
+
+    def _stream(
+        self, texts: Iterator[str], source: str | None, target: str | None, prefix: str, options: TranslateOptions
+    ) -> Iterator[Translation]:
+        done = 0
+        while chunk := list(itertools.islice(texts, STREAM_CHUNK)):
+            drawing = replace(options, seed=options.seed + done)  # else every chunk would sample the same
+            yield from self.translate(chunk, source=source, target=target, prefix=prefix, options=drawing)
+            done += len(chunk)
+
+    def translate_file(
+        self,
+        input: str | Path,
+        output: str | Path,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        prefix: str = "",
+        paragraphs: bool = False,
+        json: bool = False,
+        scores: bool = False,
+        share: Share | None = None,
+        progress: Callable[[BulkProgress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        say: Say | None = None,
+        options: TranslateOptions | None = None,
+        **search: Unpack[TranslateKeywords],
+    ) -> FileTranslation:
+        """Translate a text file line by line into another file; after a kill, the same call continues.
+
+        `input` may be compressed. `paragraphs`: lines up to an empty line are one text. Each line of `output` holds a
+        translation; with `scores`, its score and a tab before it; with `json`, an object with all details. Several
+        processes can each translate a `share`: the last to end writes `output`. `progress` is called after each group
+        of lines, `stop` is asked whether to stop early, `say` receives notes.
+        """
+        from headwise.decode.bulk.line_job import BulkControl
+        from headwise.decode.bulk.translate_file import FileJob, translate_file
+
+        given = {"share": share, "progress": progress, "stop": stop, "say": say}
+        control = BulkControl(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        chosen = options_from(options, search)
+        job = FileJob(Path(input), Path(output), source, target, chosen, prefix, paragraphs, json, scores)
+        return translate_file(self, job, control)
+
+    def _translate(
+        self,
+        texts: list[str],
+        frame: _Frame,
+        prefix: str,
+        options: TranslateOptions,
+        progress: Callable[[int], None] | None,
+    ) -> list[Translation]:
         parts = [
             self._parts(text, ids, frame) for text, ids in zip(texts, self.tokenizer.encode_batch(texts), strict=True)
         ]
         queue = [(row, place) for row, row_parts in enumerate(parts) for place in range(len(row_parts))]
-        # Long sentences first: the largest need of memory shows at once, and batches have little padding.
+        # Long sentences first: the peak of memory comes at once, and batches have little padding.
         queue.sort(key=lambda at: -len(parts[at[0]][at[1]].source))
         done: dict[tuple[int, int], list[Translation]] = {}
         forced = self.tokenizer.encode_target(prefix) if prefix else []
         generator = self._generator(options.seed) if options.sampling else None
-        width = options.nbest if options.sampling else max(options.beam, options.nbest)
-        lengths = [len(parts[row][place].source) * width for row, place in queue]
+        lengths = [len(parts[row][place].source) * options.width for row, place in queue]
         budget = options.batch_tokens or self._engine.batch_tokens
         if options.alignments and not options.batch_tokens:
-            budget = min(budget, GPU_BATCH_TOKENS) // 4  # the attention of all of them is kept
+            budget = min(budget, GPU_BATCH_TOKENS) // 4  # attention weights of the whole batch are in memory
         for numbers in by_budget(range(len(queue)), lengths, budget):
             batch = [queue[number] for number in numbers]
             sources = [parts[row][place].source for row, place in batch]
@@ -221,82 +323,9 @@ class Translator:
             if progress is not None:
                 progress(len(done))
         return [
-            self._join(row_parts, [done[row, place] for place in range(len(row_parts))])
+            join_parts(row_parts, [done[row, place] for place in range(len(row_parts))])
             for row, row_parts in enumerate(parts)
         ]
-
-    def score(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        source: str | None = None,
-        target: str | None = None,
-        *,
-        length_alpha: float = 1.0,
-    ) -> list[float]:
-        """How likely each target is as the translation of its source: the score a search would give it."""
-        return [
-            length_penalty(sum(each), len(each), length_alpha)
-            for each in self.reference_log_probabilities(sources, targets, source, target)
-        ]
-
-    def reference_log_probabilities(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        source: str | None = None,
-        target: str | None = None,
-    ) -> list[list[float]]:
-        """Log-probability of each token of given translations, and of the `<eos>` after them."""
-        if len(sources) != len(targets):
-            raise DataError(f"{len(sources)} sources, but {len(targets)} targets")
-        frame = self._frame(source, target)
-        source_ids = [self._source_ids(text, frame) for text in sources]
-        target_ids = [[*frame.start, *ids] for ids in self.tokenizer.encode_target_batch(targets)]
-        found = self.log_probabilities(source_ids, target_ids, frame.sos)
-        return [each[len(frame.start) :] for each in found]
-
-    def log_probabilities(
-        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], sos: int | None = None
-    ) -> list[list[float]]:
-        """Log-probability of each target token and of the `<eos>` after it, all in one pass a batch.
-
-        `sos` is what the decoder is given first, if it is not the tokenizer's own.
-        """
-        import torch
-
-        sos = self.tokenizer.sos if sos is None else sos
-        for ids in (*sources, *([sos, *target] for target in targets)):
-            self.check_length(ids)
-        order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), len(targets[i])))
-        result: list[list[float]] = [[] for _ in sources]
-        for rows in by_budget(order, [max(len(s), len(t)) + 2 for s, t in zip(sources, targets, strict=True)]):
-            target = self._pad([[sos, *targets[i], self.tokenizer.eos] for i in rows])
-            with torch.inference_mode():
-                encoded = self.model.encode(self._pad([sources[i] for i in rows]))
-                logits = self.model.output_projection(self.model.decode(target[:, :-1], encoded).hidden)
-                chosen = logits.float().log_softmax(-1).gather(-1, target[:, 1:, None])[..., 0].tolist()
-            for i, log_p in zip(rows, chosen, strict=True):
-                result[i] = log_p[: len(targets[i]) + 1]
-        return result
-
-    def begin(
-        self, sources: Sequence[Sequence[int]], count: int, source: str | None = None, target: str | None = None
-    ) -> list[list[int]]:
-        """The `count` likeliest tokens, or all that may be said if these are fewer, that translations of sources (ids,
-        without specials) begin with; an end is none of them."""
-        frame = self._frame(source, target)
-        framed = [[*frame.before, *ids, *frame.after] for ids in sources]
-        prefixes = [frame.start] * len(sources)
-        width = min(count + 1, self.tokenizer.size)
-        options = SearchOptions(frame.sos, self.tokenizer.eos, width, width, forbidden=self.tokenizer.specials)
-        found = self._engine.search(SearchRequest(framed, [len(frame.start) + 1] * len(sources), options, prefixes))
-        return [[one.tokens[-1] for one in each if not one.finished][:count] for each in found]
-
-    def _generator(self, seed: int) -> torch.Generator:
-        import torch
-
-        return torch.Generator(self.device).manual_seed(seed)
 
     def _search(
         self,
@@ -306,12 +335,12 @@ class Translator:
         generator: torch.Generator | None,
         frame: _Frame,
     ) -> list[list[Translation]]:
-        """The n-best translations of one batch."""
+        """The candidates for each sentence of one batch."""
         search = SearchOptions(
             sos=frame.sos,
             eos=self.tokenizer.eos,
-            beam=max(options.beam, options.nbest) if options.sampling is None else 1,
-            nbest=options.nbest if options.sampling is None else 1,
+            beam=options.width if options.sampling is None else 1,
+            nbest=options.candidates if options.sampling is None else 1,
             length_penalty=options.length_penalty,
             exact=options.exact,
             no_repeat=options.no_repeat,
@@ -331,7 +360,7 @@ class Translator:
                 allowed = self.shortlist.allowed(sources, prefixes, frame.direction)
                 found = search_restricted(self._engine, request, allowed)
         else:
-            sampling = replace(options.sampling, samples=options.nbest)
+            sampling = replace(options.sampling, samples=options.candidates)
             found = self._engine.draw(request, sampling, generator)
         alignments = self._align(sources, found, frame.sos) if options.alignments else None
         return [
@@ -342,8 +371,25 @@ class Translator:
             for row, hypotheses in enumerate(found)
         ]
 
+    def _generator(self, seed: int) -> torch.Generator:
+        import torch
+
+        return torch.Generator(self.device).manual_seed(seed)
+
+    def _translation(self, hypothesis: Hypothesis, start: int, alignment: Alignment) -> Translation:
+        """Translation without the `start` tokens that the decoder is given."""
+        return Translation(
+            text=self.tokenizer.decode(hypothesis.tokens),
+            score=hypothesis.score,
+            tokens=self.tokenizer.pieces(hypothesis.tokens[start:]),
+            alignment=alignment,
+            complete=hypothesis.finished,
+        )
+
+    # --- alignments ------------------------------------------------------------------------------------
+
     def _align(self, sources: list[list[int]], found: list[list[Hypothesis]], sos: int) -> list[list[Alignment]]:
-        """Word alignments by one more pass over the finished translations, which shows the attention."""
+        """Word alignments, from the attention of one more pass over the finished translations."""
         rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
         targets = [[sos, *h.tokens] for hypotheses in found for h in hypotheses]
         aligner = self._engine if isinstance(self._engine, Aligner) else self
@@ -356,9 +402,10 @@ class Translator:
         return [[next(alignments) for _ in hypotheses] for hypotheses in found]
 
     def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Sequence[NDArray[Any]]:
-        """What each token of a target looked at in its source, by the model itself: weights [T, S], padded, a pair.
+        """Cross-attention weights of each pair of ids, averaged over the heads: [T, S], padded.
 
-        The last but one layer that attends: the last one already looks ahead to the word it has to write next.
+        They come from the last layer but one that has cross-attention: the last layer already attends to what the next
+        word needs.
         """
         import torch
 
@@ -368,55 +415,149 @@ class Translator:
             weights = cross_weights[max(0, len(cross_weights) - 2)].mean(1)  # [pairs, T, S]
         return list(weights.float().cpu().numpy())
 
-    def _translation(self, hypothesis: Hypothesis, start: int, alignment: Alignment) -> Translation:
-        """Translation without the `start` tokens that the decoder is given."""
-        return Translation(
-            text=self.tokenizer.decode(hypothesis.tokens),
-            score=hypothesis.score,
-            tokens=self.tokenizer.pieces(hypothesis.tokens[start:]),
-            alignment=alignment,
-            complete=hypothesis.finished,
-        )
+    # --- scores ----------------------------------------------------------------------------------------
 
-    def _parts(self, text: str, ids: list[int], frame: _Frame) -> list[_Part]:
-        """The text, given with its ids, as sentences that the model can take, and what stands between them."""
-        if not text.strip():
-            return []
-        room = self._positions - max(2, len(frame.before) + len(frame.after))  # the specials need a place too
-        limit = min(self.task.usual_tokens, room)
-        longest = max(limit, min(self.task.max_tokens, room))
+    @overload
+    def score(  # type: ignore[overload-overlap]
+        self,
+        sources: str,
+        targets: str,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        length_penalty: float = 1.0,
+    ) -> float: ...
 
-        def length_of(piece: str) -> int:
-            return len(self.tokenizer.encode(piece))
+    @overload
+    def score(
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        length_penalty: float = 1.0,
+    ) -> list[float]: ...
 
-        if len(ids) <= limit and "\n" not in text:
-            return [_Part(text, "", [*frame.before, *ids, *frame.after])]
-        # Each sentence by itself, as most models have seen them: given two at once, they may leave one out.
-        # A sentence is cut only where it is longer than anything the model has seen.
-        pieces = [piece for sentence in split(text) for piece in cut(sentence, length_of, longest)]
-        return [
-            _Part(piece.text, piece.separator, self._source_ids(piece.text, frame))
-            for piece in pieces
-            if piece.text.strip()
-        ]
+    def score(
+        self,
+        sources: str | Iterable[str],
+        targets: str | Iterable[str],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        length_penalty: float = 1.0,
+    ) -> float | list[float]:
+        """Score given translations as a search would: log-probability over length ** length_penalty.
 
-    def source_ids(self, text: str, source: str | None = None, target: str | None = None) -> list[int]:
-        """The ids the encoder sees for a text, tag and `<eos>` included."""
+        Two `str` give one score, two iterables a list.
+        """
+        if isinstance(sources, str) != isinstance(targets, str):
+            raise TypeError("give two texts, or two lists of texts")
+        if isinstance(sources, str) and isinstance(targets, str):
+            return self.score([sources], [targets], source=source, target=target, length_penalty=length_penalty)[0]
+        found = self.reference_log_probabilities(sources, targets, source=source, target=target)
+        return [normalised_score(sum(each), len(each), length_penalty) for each in found]
+
+    def reference_log_probabilities(
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+    ) -> list[list[float]]:
+        """Log-probability of each token of given translations, `<eos>` included."""
+        listed, references = check_texts(sources, "sources"), check_texts(targets, "targets")
+        if len(listed) != len(references):
+            raise DataError(f"{len(listed)} sources, but {len(references)} targets")
+        frame = self._frame(source, target)
+        source_ids = [self._source_ids(text, frame) for text in listed]
+        target_ids = [[*frame.start, *ids] for ids in self.tokenizer.encode_target_batch(references)]
+        found = self._log_probabilities(source_ids, target_ids, frame.sos)
+        return [each[len(frame.start) :] for each in found]
+
+    def _log_probabilities(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], sos: int
+    ) -> list[list[float]]:
+        """Log-probability of each target token and of the `<eos>` after it, in one pass per batch.
+
+        `sos` is the first input of the decoder.
+        """
+        import torch
+
+        for ids in (*sources, *([sos, *target] for target in targets)):
+            self._check_length(ids)
+        order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), len(targets[i])))
+        result: list[list[float]] = [[] for _ in sources]
+        for rows in by_budget(order, [max(len(s), len(t)) + 2 for s, t in zip(sources, targets, strict=True)]):
+            target = self._pad([[sos, *targets[i], self.tokenizer.eos] for i in rows])
+            with torch.inference_mode():
+                encoded = self.model.encode(self._pad([sources[i] for i in rows]))
+                logits = self.model.output_projection(self.model.decode(target[:, :-1], encoded).hidden)
+                chosen = logits.float().log_softmax(-1).gather(-1, target[:, 1:, None])[..., 0].tolist()
+            for i, log_p in zip(rows, chosen, strict=True):
+                result[i] = log_p[: len(targets[i]) + 1]
+        return result
+
+    def _first_tokens(
+        self, sources: Sequence[Sequence[int]], count: int, source: str | None = None, target: str | None = None
+    ) -> list[list[int]]:
+        """The `count` most probable first tokens of each source's translation, `<eos>` excluded.
+
+        Sources are ids without special tokens.
+        """
+        frame = self._frame(source, target)
+        framed = [[*frame.before, *ids, *frame.after] for ids in sources]
+        prefixes = [frame.start] * len(sources)
+        width = min(count + 1, self.tokenizer.size)
+        options = SearchOptions(frame.sos, self.tokenizer.eos, width, width, forbidden=self.tokenizer.specials)
+        found = self._engine.search(SearchRequest(framed, [len(frame.start) + 1] * len(sources), options, prefixes))
+        return [[one.tokens[-1] for one in each if not one.finished][:count] for each in found]
+
+    # --- ids -------------------------------------------------------------------------------------------
+
+    def source_ids(self, text: str, *, source: str | None = None, target: str | None = None) -> list[int]:
+        """Encoder input for a text: its ids with language tag and `<eos>`."""
         return self._source_ids(text, self._frame(source, target))
+
+    def pair_ids(
+        self, text: str, translation: str, *, source: str | None = None, target: str | None = None
+    ) -> tuple[list[int], list[int]]:
+        """Encoder input for a text, and decoder input for its translation, which begins with the start token.
+
+        A text that is too long to be taken whole is an error.
+        """
+        frame = self._frame(source, target)
+        pair = (
+            self._source_ids(text, frame),
+            [frame.sos, *frame.start, *self.tokenizer.encode_target(translation)],
+        )
+        for ids in pair:
+            self._check_length(ids)
+        return pair
 
     def _source_ids(self, text: str, frame: _Frame) -> list[int]:
         return [*frame.before, *self.tokenizer.encode(text), *frame.after]
 
-    def check_length(self, ids: Sequence[int]) -> None:
-        """Refuse what cannot be taken whole: attention is quadratic, and learned positions have an end."""
+    def _parts(self, text: str, ids: list[int], frame: _Frame) -> list[TextPart]:
+        """The sentences of a text, given with its ids, that are translated one by one."""
+        if not text.strip():
+            return []
+        room = self._positions - max(2, len(frame.before) + len(frame.after))  # special tokens have positions too
+        limit = min(self.task.usual_tokens, room)
+        if len(ids) <= limit and "\n" not in text:
+            return [TextPart(text, "", [*frame.before, *ids, *frame.after])]
+        longest = max(limit, min(self.task.max_tokens, room))
+        pieces = split_pieces(text, lambda piece: len(self.tokenizer.encode(piece)), longest)
+        return [TextPart(piece, separator, self._source_ids(piece, frame)) for piece, separator in pieces]
+
+    def _check_length(self, ids: Sequence[int]) -> None:
+        """Refuse a text that cannot be taken whole: attention is quadratic, and learned positions are limited."""
         if len(ids) > self._positions:
-            raise DataError(f"a text of {len(ids)} tokens is too long: this model knows {self._positions} positions")
+            raise DataError(f"a text of {len(ids)} tokens is too long: this model has {self._positions} positions")
         if len(ids) > LONGEST_WHOLE:
             raise DataError(f"a text of {len(ids):,} tokens is too long to be taken whole (at most {LONGEST_WHOLE:,})")
-
-    def direction(self, source: str | None = None, target: str | None = None) -> tuple[str, str]:
-        """Direction with these languages; a ConfigError where the model has none, or where one more must be named."""
-        return self.task.direction(source, target)
 
     def _frame(self, source: str | None, target: str | None) -> _Frame:
         direction = self.direction(source, target)
@@ -425,35 +566,16 @@ class Translator:
         start = self.tokenizer.target_start(languages[1])
         return _Frame(before, after, self.tokenizer.decoder_start(languages[1]), start, direction)
 
-    def _join(self, parts: list[_Part], found: list[list[Translation]]) -> Translation:
-        """One result a text, whatever the number of its parts."""
-        if not parts:
-            return Translation("", 0.0)
-        if len(parts) == 1:
-            best = found[0][0]
-            return Translation(best.text, best.score, best.tokens, best.alignment, found[0], best.complete)
-        best_parts = [candidates[0] for candidates in found]
-        text = ""
-        alignment: Alignment = []
-        source_words = target_words = 0  # before this part: where it begins inside a word, that one counts later
-        for part, best in zip(parts, best_parts, strict=True):
-            alignment += [(s + source_words, t + target_words) for s, t in best.alignment]
-            source_words += _words_ended(part.text + part.separator)
-            target_words += _words_ended(best.text + part.separator)
-            text += best.text + part.separator
-        whole = Translation(
-            text=text.strip(),
-            score=sum(best.score for best in best_parts) / len(best_parts),
-            tokens=[token for best in best_parts for token in best.tokens],
-            alignment=sorted(set(alignment)),
-            complete=all(best.complete for best in best_parts),
-        )
-        return Translation(whole.text, whole.score, whole.tokens, whole.alignment, [whole], whole.complete)
-
     def _pad(self, rows: Sequence[Sequence[int]]) -> Tensor:
         return padded(rows, self.tokenizer.pad, self.device)
 
 
-def _words_ended(text: str) -> int:
-    """Words that end within the text. Its last one goes on after it unless there is a space."""
-    return len(f"{text}.".split()) - 1
+class _ClosedEngine:
+    """The engine of a closed translator."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise _closed()
+
+
+def _closed() -> ConfigError:
+    return ConfigError("this Translator is closed: open a new one")

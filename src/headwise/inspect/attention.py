@@ -9,7 +9,7 @@ from headwise.config import ModelConfig
 from headwise.decode.filler import BLANK, Filler
 from headwise.decode.generator import GenerateOptions, Generator
 from headwise.decode.open import open_model, the_tokenizer
-from headwise.decode.translator import LONGEST_WHOLE, TranslateOptions, Translator
+from headwise.decode.translator import LONGEST_WHOLE, Translator
 from headwise.errors import ConfigError, DataError
 from headwise.inspect.maps import AttentionMap, AttentionMaps, stacked
 from headwise.models.causal_lm import CausalLM
@@ -43,14 +43,9 @@ def capture_attention(
     _check_text(text)
     tokenizer, model = translator.tokenizer, translator.model
     if target_text is None:
-        options = TranslateOptions(beam=beam, alignments=False)
-        target_text = translator.translate([text], source, target, options=options)[0].text
-    source_ids = translator.source_ids(text, source, target)
-    language = translator.direction(source, target)[1] if translator.task.tags else ""
-    target_ids = [*tokenizer.target_start(language), *tokenizer.encode_target(target_text)]
-    shown_ids = [tokenizer.decoder_start(language), *target_ids]
-    for ids in (source_ids, shown_ids):
-        translator.check_length(ids)
+        target_text = translator.translate(text, source=source, target=target, beam=beam).text
+    source_ids, shown_ids = translator.pair_ids(text, target_text, source=source, target=target)
+    target_ids = shown_ids[1:]
     encoded = model.encode(_batch(source_ids, translator.device), capture=True)
     decoded = model.decode(_batch(shown_ids, translator.device), encoded, capture=True)
     read, shown = tokenizer.pieces(source_ids), tokenizer.pieces(shown_ids)

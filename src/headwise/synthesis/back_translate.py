@@ -1,146 +1,196 @@
-"""Back-translation: text of the target language and a model that translates it back make pairs to train on.
+"""Back-translation: text in the target language and a model that translates it back give pairs to train on.
 
-The target is what somebody wrote; only the source is made up (Sennrich et al., 2016). Sources that are drawn at random
-teach more than the likeliest ones, once the model is good (Edunov et al., 2018); a tag before them tells the model
-which pairs these are (Caswell et al., 2019).
+The target is authentic text; only the source is synthetic (Sennrich et al., 2016). Sampled sources teach more than the
+most probable ones, once the model is good (Edunov et al., 2018); a tag before them tells the model which pairs are
+synthetic (Caswell et al., 2019).
 """
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from headwise.config import CleanConfig, to_tables
 from headwise.data.prepare.clean import clean
 from headwise.data.prepare.cleaning_report import CleaningReport
 from headwise.data.prepare.duplicates import SeenHashes
 from headwise.data.prepare.synthetic import note_path
-from headwise.data.read.files import numbered_lines, reading
+from headwise.data.read.files import numbered_lines
 from headwise.data.read.pairs import Pair
-from headwise.decode.bulk import lines as bulk
-from headwise.decode.bulk import partial
-from headwise.decode.bulk.partial import WHOLE, Done, Share
-from headwise.decode.translator import TranslateOptions, Translation, Translator
+from headwise.decode.bulk.line_job import BulkControl, BulkProgress, LineJob, run_jobs
+from headwise.decode.bulk.merge import is_finished, record_path, write_rows
+from headwise.decode.bulk.partial import refuse_changes, saved_by_all
+from headwise.decode.bulk.share import WHOLE, Share
+from headwise.decode.bulk.survey import input_digest, refuse_documents
+from headwise.decode.search.options import SamplingOptions
+from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation, options_from
+from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from headwise.files.atomic import write_json
-from headwise.files.digest import file_digest
 from headwise.files.tables import read_json
 from headwise.text.normalise import normalise
 
 HEADER = "source\ttarget\n"
 
+CUT = "\0"
+"""Stands for a translation that the length limit cut off; no text has a NUL."""
+
+DRAWN = TranslateOptions(beam=1, sampling=SamplingOptions())
+"""Search options unless others are given: sources are sampled."""
+
 
 @dataclass(frozen=True)
-class Synthetic:
-    """What to make pairs of, and how."""
+class BackTranslation:
+    """How a back-translation ended."""
 
-    texts: Sequence[Path]
-    languages: tuple[str | None, str | None]
-    """Of the model: from the texts' language to that of the synthetic sources."""
-    options: TranslateOptions
-    tag: str = ""
-    """What every synthetic source begins with."""
+    report: CleaningReport | None = None
+    """Counts of the cleaning, if the pairs are written; of several processes, the last to end writes them."""
+    already: bool = False
+    """The pairs were there already, from the same texts, model and options."""
+    stopped: bool = False
+    """Stopped early, everything saved: the same call continues."""
+
+
+def back_translate(
+    model: str | Path | Translator,
+    text: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    tag: str = "",
+    max_lines: int = 0,
+    device: str = "auto",
+    share: Share = WHOLE,
+    progress: Callable[[BulkProgress], None] = lambda progress: None,
+    stop: Callable[[], bool] = bool,
+    say: Callable[[str], None] = lambda text: None,
+    options: TranslateOptions | None = None,
+    **search: Unpack[TranslateKeywords],
+) -> BackTranslation:
+    """Translate text of a target language back, and write cleaned pairs as a TSV file that training reads.
+
+    `model` translates from the language of the texts into that of the synthetic sources: `source` and `target` are its
+    languages. Sources are sampled unless search options are given, such as `beam=4`. Every synthetic source begins with
+    `tag`. `OUT.json` records how the pairs were produced. After a stop or a kill, the same call continues.
+    """
+    chosen = options_from(options, search) if options or search else DRAWN
+    files = [Path(text)] if isinstance(text, str | Path) else [Path(each) for each in text]
+    texts = MonolingualText(tuple(files), max_lines)
+    path, tag = _checked_output(Path(out)), " ".join(tag.split())
+    _check_files(files)
+    control = BulkControl(share, progress, stop, say)
+    size = texts.size()  # all of it is read first: a damaged file should cost nothing
+    translator = model if isinstance(model, Translator) else Translator(model, device=device)
+    translator.direction(source, target)
+    settings = {
+        "model": translator.model_digest(),
+        "texts": {str(file): input_digest(file) for file in files},
+        "max_lines": max_lines,
+        "languages": [source, target],
+        # Not the batch size: if a batch was too large for the memory, a smaller one must do.
+        "search": {key: value for key, value in asdict(chosen).items() if key != "batch_tokens"},
+        "tag": tag,
+        "clean": to_tables(texts.clean),
+    }
+    if (report := earlier_report(path, settings, share)) is not None:
+        return BackTranslation(report, already=True)
+    job = LineJob(
+        lambda: (pair.target for pair in texts.pairs()),
+        path,
+        settings,
+        chosen,
+        row=lambda number, text, found: usable_line(found),
+        source=source,
+        target=target,
+        size=size,
+        write=lambda rows: _write_pairs(path, texts, rows, tag, settings),
+    )
+    result = run_jobs(translator, [job], control)
+    return BackTranslation(_report(path) if result.written else None, stopped=result.stopped)
+
+
+def _checked_output(out: Path) -> Path:
+    if out.suffix.lower() not in (".tsv", ".tab"):
+        raise ConfigError(f"--out {out}: the pairs are written as .tsv")
+    if not out.parent.is_dir():
+        raise ConfigError(f"--out {out}: there is no folder {out.parent}")
+    return out
+
+
+def _check_files(files: Sequence[Path]) -> None:
+    if not files:
+        raise ConfigError("nothing to translate: give --text F")
+    if Path("-") in files:
+        raise ConfigError("--text needs files: standard input cannot be read again after a kill")
+    for file in files:
+        refuse_documents(file)
+
+
+@dataclass(frozen=True)
+class MonolingualText:
+    """Text files of the target language."""
+
+    files: tuple[Path, ...]
     max_lines: int = 0
-    """0: all."""
+    """Only the first lines; 0: all."""
     clean: CleanConfig = field(default_factory=CleanConfig)
 
-    def lines(self) -> Iterator[Pair]:
-        """The texts line by line, with where they stand; there are no sources yet."""
+    def pairs(self) -> Iterator[Pair]:
+        """The lines as targets of pairs, with file and line number; the sources are empty."""
         found = (
-            Pair("", normalise(text), str(path), number) for path in self.texts for number, text in numbered_lines(path)
+            Pair("", normalise(text), str(path), number) for path in self.files for number, text in numbered_lines(path)
         )
         return itertools.islice(found, self.max_lines or None)
 
     def size(self) -> tuple[int, int]:
-        """How many lines, and bytes of them."""
+        """Number of lines, and of their bytes."""
         lines, size = 0, 0
-        for pair in self.lines():
+        for pair in self.pairs():
             lines += 1
             size += len(pair.target.encode())
         return lines, size
 
-    def made(self, translator: Translator) -> dict[str, Any]:
-        """All that the result depends on. How many sentences are searched together is left out: after a batch that
-        was too large for the memory, a smaller one must do."""
-        options = {key: value for key, value in asdict(self.options).items() if key != "batch_tokens"}
-        return {
-            "model": bulk.model_digest(translator),
-            "texts": _digests(self.texts),
-            "max_lines": self.max_lines,
-            "languages": list(self.languages),
-            "search": options,
-            "tag": self.tag,
-            "clean": to_tables(self.clean),
-        }
+
+def _write_pairs(out: Path, texts: MonolingualText, rows: Iterator[bytes], tag: str, settings: dict[str, Any]) -> None:
+    """Clean the pairs and write them, and beside them how they were produced."""
+    report = CleaningReport()
+    cleaned = clean(_uncut(texts, rows, report), texts.clean, report, SeenHashes())
+    lines = (f"{tag} {pair.source}".lstrip() + f"\t{pair.target}\n" for chunk, _ in cleaned for pair in chunk)
+    write_rows(out, (line.encode() for line in itertools.chain([HEADER], lines)))
+    write_json(note_path(out), {**settings, "pairs": report.to_json()})
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How far it came."""
+def _uncut(texts: MonolingualText, rows: Iterator[bytes], report: CleaningReport) -> Iterator[Pair]:
+    """The pairs whose translation the length limit did not cut off."""
+    for pair, row in zip(texts.pairs(), rows, strict=True):
+        source = row.decode().removesuffix("\n")
+        if source == CUT:
+            report.read += 1
+            report.drop("cut", pair)
+        else:
+            yield pair._replace(source=source)
 
-    complete: bool
-    """Whether all is translated that was this process's to translate; else it was stopped."""
-    report: CleaningReport | None = None
-    """Of the pairs, if this process made them: of several, whichever ends last does."""
 
+def earlier_report(out: Path, settings: dict[str, Any], share: Share = WHOLE) -> CleaningReport | None:
+    """The report of finished pairs with the same settings; None: there are none yet.
 
-def back_translate(
-    translator: Translator,
-    synthetic: Synthetic,
-    out: Path,
-    made: dict[str, Any],
-    *,
-    share: Share = WHOLE,
-    say: Callable[[str], None],
-    progress: Callable[[Done], None] = lambda done: None,
-    stop: Callable[[], bool] = bool,
-) -> Ended:
-    """Write the pairs, cleaned, as a TSV that training takes, and beside it how they were `made` (`OUT.json`).
-
-    Goes on where an earlier start of the same was stopped.
+    Pairs of other settings, or from elsewhere, are refused.
     """
-    complete = bulk.translate_lines(
-        translator,
-        (pair.target for pair in synthetic.lines()),
-        out,
-        languages=synthetic.languages,
-        options=synthetic.options,
-        made=made,
-        row=lambda number, text, found: usable(text, found),
-        share=share,
-        progress=progress,
-        stop=stop,
-        say=say,
-    )
-    if not complete:
-        return Ended(False)
-
-    def write(rows: Iterator[bytes]) -> None:
-        report = CleaningReport()
-        cleaned = clean(_pairs(synthetic, rows), synthetic.clean, report, SeenHashes())
-        lines = (f"{_tagged(pair.source, synthetic.tag)}\t{pair.target}\n" for chunk, _ in cleaned for pair in chunk)
-        partial.write_rows(out, (line.encode() for line in itertools.chain([HEADER], lines)))
-        write_json(note_path(out), {**made, "pairs": report.to_json()})
-
-    return Ended(True, _report(out) if partial.finish_together(out, made, share, write) else None)
-
-
-def made_before(out: Path, made: dict[str, Any], share: Share = WHOLE) -> CleaningReport | None:
-    """The report of pairs that are there already, `made` in the same way; None: they are to be made. Pairs that were
-    made in another way, or elsewhere, are refused."""
-    if partial.is_made(out, made):
+    if is_finished(out, settings):
         if share.count == 1:
-            partial.made_path(out).unlink(missing_ok=True)
+            record_path(out).unlink(missing_ok=True)
         return _report(out)
     note = note_path(out)
-    # A kill may have come between the pairs and what is said of them: then the partial results are there still.
-    if not out.exists() or partial.progress_of(out, share).complete:
+    # If a kill came between the pairs and their note, the partial results are still there.
+    if not out.exists() or saved_by_all(out, share).complete:
         return None
     if not note.exists():
-        raise ConfigError(f"{out}: is there already, and was not made here: choose another file")
+        raise ConfigError(f"{out} exists already, and back-translation did not write it: choose another file")
     before = read_json(note)
-    partial.refuse_changes(note, {key: before.get(key) for key in made} if isinstance(before, dict) else {}, made)
+    known = {key: before.get(key) for key in settings} if isinstance(before, dict) else {}
+    refuse_changes(note, known, settings)
     return _report(out)
 
 
@@ -148,23 +198,8 @@ def _report(out: Path) -> CleaningReport:
     return CleaningReport.from_json(read_json(note_path(out))["pairs"])
 
 
-def usable(text: str, found: Translation) -> str:
-    """The translation as one line; nothing if the length limit cut it off or it is no text: cleaning leaves it out."""
-    return normalise(found.text) if found.complete and "\0" not in found.text else ""
-
-
-def _pairs(synthetic: Synthetic, rows: Iterator[bytes]) -> Iterator[Pair]:
-    for pair, row in zip(synthetic.lines(), rows, strict=True):
-        yield pair._replace(source=row.decode().removesuffix("\n"))
-
-
-def _tagged(source: str, tag: str) -> str:
-    return f"{tag} {source}" if tag else source
-
-
-def _digests(paths: Sequence[Path]) -> dict[str, str]:
-    digests = {}
-    for path in paths:
-        with reading(path):
-            digests[str(path)] = file_digest(path)
-    return digests
+def usable_line(found: Translation) -> str:
+    """The translation as one line: `CUT` if the length limit ended it, empty if it holds NUL."""
+    if not found.complete:
+        return CUT
+    return normalise(found.text) if "\0" not in found.text else ""

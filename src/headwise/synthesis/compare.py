@@ -1,4 +1,4 @@
-"""Two translators on the same sentences, with the same search: how good, how large, how fast."""
+"""Comparison of two translators on the same sentences with the same search: quality, size and speed."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,8 @@ import torch
 from headwise.config import Recipe
 from headwise.data.read.corpus import corpus_languages, read_corpus
 from headwise.data.read.pairs import Pair
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.evaluate import Scores, compare
 from headwise.models.folder.weights import parameter_count
 from headwise.train.set_names import test_set_names, validation_set_name
@@ -22,8 +23,8 @@ Direction = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of the two models."""
+class ModelSpeed:
+    """Size and speed of one of the two models."""
 
     parameters: int
     sentences_per_second: float
@@ -35,8 +36,8 @@ class Comparison:
     """Teacher and student on the same sentences, with the same search."""
 
     scores: Mapping[str, tuple[Scores, Scores]]
-    """By test set: the teacher's, the student's."""
-    sides: tuple[Side, ...]
+    """Scores of teacher and student by test set."""
+    sides: tuple[ModelSpeed, ...]
     timed: int
     """Sentences whose translation was timed."""
 
@@ -71,7 +72,7 @@ class Comparison:
 def compare_models(
     teacher: Translator, student: Translator, recipe: Recipe, sources: Sequence[str], direction: Direction
 ) -> Comparison:
-    """On the recipe's test sets, or else on its validation sets; without either, the speed on `sources` alone."""
+    """Compare on the recipe's test sets, or else its validation sets; without either, only the speed on `sources`."""
     data = recipe.data
     sets: dict[str, tuple[list[Pair], Direction]] = {}
     corpora = data.test or data.valid
@@ -84,31 +85,32 @@ def compare_models(
         pairs, direction = next(iter(sets.values()))
         sources = [pair.source for pair in pairs]
     sample = list(sources[:SPEED_TEST])
-    options = TranslateOptions(beam=4, alignments=False)
+    options = TranslateOptions(beam=4)
     sides = []
     found: dict[str, list[Scores]] = {name: [] for name in sets}
     for translator in (teacher, student):
         seconds = _seconds(translator, sample, direction, options)
-        sides.append(Side(parameter_count(translator.model), len(sample) / seconds, translator.engine))
+        sides.append(ModelSpeed(parameter_count(translator.model), len(sample) / seconds, translator.engine))
         for name, (pairs, direction_of_set) in sets.items():
-            asked = spoken(translator, direction_of_set)
-            results = translator.translate([pair.source for pair in pairs], *asked, options=options)
+            source, target = nameable_languages(translator, direction_of_set)
+            texts = [pair.source for pair in pairs]
+            results = translator.translate(texts, source=source, target=target, options=options)
             found[name].append(compare([each.text for each in results], [pair.target for pair in pairs]))
     return Comparison({name: (one, other) for name, (one, other) in found.items()}, tuple(sides), len(sample))
 
 
 def _seconds(translator: Translator, sample: list[str], direction: Direction, options: TranslateOptions) -> float:
-    languages = spoken(translator, direction)
-    translator.translate(sample[:8], *languages, options=options)  # what only the first call costs
+    source, target = nameable_languages(translator, direction)
+    translator.translate(sample[:8], source=source, target=target, options=options)  # warm-up
     begun = time.perf_counter()
-    translator.translate(sample, *languages, options=options)
+    translator.translate(sample, source=source, target=target, options=options)
     if translator.device.type == "cuda":
         torch.cuda.synchronize(translator.device)
     return max(time.perf_counter() - begun, 1e-9)
 
 
-def spoken(translator: Translator, direction: Direction) -> tuple[str | None, str | None]:
-    """The direction as the translator can be asked for it: published folders may not name their languages."""
+def nameable_languages(translator: Translator, direction: Direction) -> tuple[str | None, str | None]:
+    """The languages that the translator knows by name: published folders may not name theirs."""
     task = translator.task
     return (
         direction[0] if direction[0] and (task.sources or any(source for source, _ in task.directions)) else None,

@@ -1,35 +1,34 @@
 """Sequence-level distillation: a small model learns from a large one's translations (Kim and Rush, 2016).
 
-What a teacher writes is easier to learn than what people wrote - the same thing is always said in the same way - so
-that a student comes closer to it than training on the references would bring it. Three parts: choose the sources,
-let the teacher translate them (resumable), and train as always; then compare the two.
+A teacher's translations are easier to learn than human ones, because they render the same phrase in the same way: a
+student gets closer to the teacher than training on the references would bring it. First the sources are chosen, then
+the teacher translates them (resumable), then the student is trained as always and compared with the teacher.
 """
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
-from headwise.config import DataConfig, Recipe, to_tables
-from headwise.data.prepare.fingerprint import fingerprint
+from headwise.config import DataConfig, Recipe, override, to_tables
 from headwise.data.read.corpus import corpus_languages, corpus_paths
 from headwise.data.read.files import numbered_lines
-from headwise.decode.bulk import lines as bulk
-from headwise.decode.bulk import partial
-from headwise.decode.bulk.partial import WHOLE, Share
+from headwise.decode.bulk.line_job import BulkControl, BulkProgress
+from headwise.decode.bulk.share import WHOLE, Share
 from headwise.decode.engines.table import AUTO
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from headwise.files.atomic import write_json, write_text
 from headwise.files.lock import BusyError, locked
 from headwise.models.folder.description import INT8
 from headwise.models.folder.load import CARD
-from headwise.synthesis.back_translate import usable
-from headwise.synthesis.compare import SPEED_TEST, Comparison, compare_models, spoken
-from headwise.synthesis.sources import Chosen, choose_sources
-from headwise.train.job import Say
+from headwise.synthesis.compare import SPEED_TEST, Comparison, compare_models, nameable_languages
+from headwise.synthesis.sources import ChosenSources, choose_sources
+from headwise.synthesis.teacher_translations import say_unused, translate_sources, translation_paths
+from headwise.train.one_call import Files, RunKeywords, corpus_tables, run_tables
 from headwise.train.report.card import DISTILLATION, with_distillation
 from headwise.train.run import Outcome, train
 from headwise.train.run import check as check_run
@@ -37,7 +36,7 @@ from headwise.train.run_folder import claim
 from headwise.train.start import recipe_from
 
 FOLDER = "distilled"
-"""In the output folder: the sources, and what the teacher made of them."""
+"""Subfolder of the output folder for the sources and the teacher's translations."""
 LOOK_EVERY = 0.2
 """Seconds between two looks whether other processes are done."""
 
@@ -46,36 +45,122 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Distilled:
-    """How far it came."""
+    """How a distillation ended."""
 
     outcome: Outcome | None = None
-    """Of the training; None: it was stopped before that, or is another process's to do."""
+    """How the student's training ended; None: stopped before it, or another process trains."""
     comparison: Comparison | None = None
-    """In the process that talks, once the student is trained."""
+    """Teacher and student compared; only in the process that reports, after the training."""
     stopped: bool = False
+    """Stopped before the training, everything saved: the same call continues."""
 
 
 def distill(
+    teacher: str | Path | Translator,
+    recipe: Mapping[str, Any] | str | Path | None = None,
+    *,
+    test_pairs: Files | None = None,
+    test_source_files: Files | None = None,
+    test_target_files: Files | None = None,
+    beam: int = 4,
+    teacher_batch_tokens: int = 0,
+    teacher_device: str = "auto",
+    teacher_tokenizer: bool = False,
+    keep_references: bool = False,
+    share: Share = WHOLE,
+    progress: Callable[[BulkProgress], None] = lambda progress: None,
+    stop: Callable[[], bool] = bool,
+    say: Callable[[str], None] = lambda text: None,
+    **keywords: Unpack[RunKeywords],
+) -> Distilled:
+    """Train a small translator on the translations of a large one, and compare the two.
+
+    The other keywords describe the student's training, as for `headwise.train`; `text` is text of the source language
+    without translations. `keep_references`: the student trains on the given translations too. `teacher_tokenizer`: the
+    student has the teacher's tokenizer. After a stop or a kill, the same call continues.
+    """
+    control = BulkControl(share, progress, stop, say)
+    if not keywords.get("out"):
+        raise ConfigError("no output folder: give --out DIR")
+    text = keywords.pop("text", None)
+    more = [*corpus_tables({"text": text}, "")] if text else []
+    if not recipe and not more and not corpus_tables(keywords, ""):
+        raise ConfigError("nothing to translate: give --pairs FILE, or --source F and --target F, or --text F")
+    if teacher_tokenizer:
+        refuse_tokenizer_settings(keywords)
+    tables = run_tables(recipe, {**keywords, "task": "translation"}, more)
+    tests = {
+        "test_pairs": test_pairs,
+        "test_source_files": test_source_files,
+        "test_target_files": test_target_files,
+    }
+    test = corpus_tables(tests, "test_")
+    tables = override(tables, {"data.test": test} if test else {})
+    translator = teacher if isinstance(teacher, Translator) else Translator(teacher, device=teacher_device)
+    folder = translator.folder
+    if folder is None:
+        raise ConfigError("the teacher must be a model folder, or a Translator of one")
+    if teacher_tokenizer:
+        tables = with_tokenizer_of(folder, tables, control.note)
+    options = TranslateOptions(beam=beam, batch_tokens=teacher_batch_tokens)
+    tables = with_languages(tables, translator)
+    return distill_tables(
+        translator, str(folder), tables, options=options, keep_references=keep_references, control=control
+    )
+
+
+TOKENIZER_KEYS = ("kind", "vocabulary", "sample", "lossless", "folder")
+"""Keys of the text table that choose the student's tokenizer."""
+
+
+def refuse_tokenizer_settings(keywords: RunKeywords) -> None:
+    """Refuse settings of a tokenizer to be trained, beside the option for the teacher's."""
+    settings = keywords.get("settings", {})
+    given = ["--vocabulary"] if keywords.get("vocabulary") else []
+    given += [f"--set text.{key}" for key in sorted(TOKENIZER_KEYS) if f"text.{key}" in settings]
+    if given:
+        raise ConfigError(f"--teacher-tokenizer uses the teacher's as it is: leave out {', '.join(given)}, or it")
+
+
+def with_tokenizer_of(teacher: Path, tables: dict[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
+    """The tables of a student that has the teacher's tokenizer."""
+    ignored = [f"text.{key}" for key in TOKENIZER_KEYS if key in tables.get("text", {})]
+    if ignored:
+        say(f"note: --teacher-tokenizer: {', '.join(ignored)} of the recipe: ignored")
+    return override(tables, {"text.folder": str(teacher.absolute())})
+
+
+def with_languages(tables: dict[str, Any], teacher: Translator) -> dict[str, Any]:
+    """The tables with the teacher's languages, unless they name others."""
+    data = tables["data"]
+    if data.get("source_language") or data.get("target_language"):
+        return tables
+    if any(corpus.get("target_language") for corpus in data["train"]):
+        return tables
+    source, target = teacher.direction()
+    return override(tables, {"data.source_language": source, "data.target_language": target})
+
+
+def distill_tables(
     teacher: Translator,
-    name: str,
+    teacher_folder: str,
     tables: dict[str, Any],
     *,
     options: TranslateOptions,
-    keep_references: bool,
-    say: Say,
-    progress: Callable[[int, int], None] = lambda done, everything: None,
-    stop: Callable[[], bool] = bool,
-    share: Share = WHOLE,
+    keep_references: bool = False,
+    control: BulkControl | None = None,
 ) -> Distilled:
-    """Train the student of the recipe's `tables` on the translations of the teacher, whose folder is `name`.
+    """Train the student that the tables of a recipe describe on the translations of the teacher.
 
-    The training corpora may also be plain `text` of the source language. The outcome may be that of a training that
-    was stopped; the same call goes on from there. Several processes share the translations; those that work together
-    share the training too, and of others whichever ends last trains.
+    The training corpora may also be plain `text` of the source language. After a stop or a kill, the same call
+    continues. Several processes share the translations; those that a launcher started share the training too, and of
+    others the last to end trains.
     """
+    control = control or BulkControl()
+    say, stop, share = control.note, control.stop, control.share
     recipe = recipe_from({**tables, "task": "translation"})
     check_run(recipe)
-    check(recipe, teacher, name)
+    check(recipe, teacher, teacher_folder)
     if keep_references and all(corpus.text for corpus in recipe.data.train):
         raise ConfigError("--keep-references: there are none, as all training data are text of the source language")
     folder = Path(recipe.out).absolute() / FOLDER
@@ -88,9 +173,9 @@ def distill(
     student = recipe_from({**tables, "task": "translation", "data": student_data(recipe.data, chosen, translations)})
     claim(Path(recipe.out), student, lambda text: None)  # before hours of translating
     say_unused(folder, translations, say)
-    if not translate_sources(teacher, recipe.data, chosen, translations, options, progress, stop, say, share):
+    if not translate_sources(teacher, recipe.data, chosen, translations, options, control):
         return Distilled(stopped=True)
-    while not all(path.exists() for path in translations):  # they appear when they are whole
+    while not all(path.exists() for path in translations):  # each appears when it is complete
         if not share.together:
             return Distilled()
         if stop():
@@ -98,31 +183,48 @@ def distill(
         time.sleep(LOOK_EVERY)
     if not student.data.valid:
         say("note: there are no references: validation is on held-out translations of the teacher")
-    teacher.release()  # its memory is the student's now
+    teacher.release()  # the student needs the memory
     try:
         outcome = train(student, say)
     except BusyError:
-        if share.count == 1 or share.together:
+        if not share.separate:
             raise
         return Distilled()
     if outcome.interrupted or not outcome.first:
         return Distilled(outcome)
-    # Both alike: what a student gains is not to be mixed up with what an engine does.
-    alike = ("cpu", INT8) if teacher.engine == INT8 else (recipe.train.device, AUTO)
-    made = Translator(outcome.folder, *alike)
-    first = next(number for number, lines in enumerate(chosen.sources) if lines)
-    some = [text for _, text in itertools.islice(numbered_lines(chosen.source_path(first)), SPEED_TEST)]
-    comparison = compare_models(teacher, made, student, some, corpus_languages(recipe.data.train[first], recipe.data))
-    step, card = outcome.progress.step, outcome.folder / CARD
-    record = {"from": name, "beam": options.beam, "step": step, "table": str(comparison), **comparison.as_dict()}
-    write_json(outcome.folder / DISTILLATION, record)
-    write_text(card, with_distillation(card.read_text(encoding="utf-8"), outcome.folder, step))
+    comparison = compare_student(teacher, teacher_folder, outcome, student, recipe, chosen, options)
     return Distilled(outcome, comparison)
 
 
+def compare_student(
+    teacher: Translator,
+    teacher_folder: str,
+    outcome: Outcome,
+    student: Recipe,
+    recipe: Recipe,
+    chosen: ChosenSources,
+    options: TranslateOptions,
+) -> Comparison:
+    """Compare teacher and student, and write the result beside the student and on its model card."""
+    # The same engine for both, so that the student's gain is not that of an engine.
+    device, engine = ("cpu", INT8) if teacher.engine == INT8 else (recipe.train.device, AUTO)
+    first = next(number for number, lines in enumerate(chosen.sources) if lines)
+    some = [text for _, text in itertools.islice(numbered_lines(chosen.source_path(first)), SPEED_TEST)]
+    languages = corpus_languages(recipe.data.train[first], recipe.data)
+    translator = Translator(outcome.folder, device=device, engine=engine)
+    comparison = compare_models(teacher, translator, student, some, languages)
+    step, card = outcome.progress.step, outcome.folder / CARD
+    table = {"table": str(comparison), **comparison.as_dict()}
+    write_json(outcome.folder / DISTILLATION, {"from": teacher_folder, "beam": options.beam, "step": step, **table})
+    write_text(card, with_distillation(card.read_text(encoding="utf-8"), outcome.folder, step))
+    return comparison
+
+
 def in_turn(folder: Path, share: Share, call: Callable[[], T], stop: Callable[[], bool]) -> T | None:
-    """What `call` returns, one process after the other: what the first leaves in the folder the others find. None if
-    stopped meanwhile."""
+    """The result of `call`, made by one process after the other: later ones find the first one's files.
+
+    None if stopped while waiting.
+    """
     if share.count == 1:
         return call()
     while not stop():
@@ -137,94 +239,17 @@ def in_turn(folder: Path, share: Share, call: Callable[[], T], stop: Callable[[]
 def check(recipe: Recipe, teacher: Translator, teacher_folder: str) -> None:
     """Refuse what would only fail later."""
     if recipe.data.both_directions:
-        raise ConfigError("distill in one direction, or give each its own corpus: both_directions has no teacher back")
+        raise ConfigError("distill in one direction, or give each its own corpus: data.both_directions is not possible")
     if Path(recipe.out).exists() and Path(recipe.out).samefile(teacher_folder):
         raise ConfigError(f"{recipe.out} is the teacher's own folder: choose another --out for the student")
     for corpus in recipe.data.train:
-        teacher.direction(*spoken(teacher, corpus_languages(corpus, recipe.data)))
+        teacher.direction(*nameable_languages(teacher, corpus_languages(corpus, recipe.data)))
         if not corpus.text:
             corpus_paths(corpus, recipe.data)
 
 
-def say_unused(folder: Path, paths: Sequence[Path], say: Say) -> None:
-    """A note where translations were begun in another way: they would be made anew without a word."""
-    wanted = {path.name for path in paths}
-    there = {path.name.split(".tsv")[0] + ".tsv" for path in folder.glob("translations-*.tsv*")}
-    if there - wanted and not there & wanted:
-        say(
-            f"note: {folder} has translations of other sources, or by another teacher or search (--beam, "
-            "--keep-references): they are not used, all sources are translated anew"
-        )
-
-
-def made_by(teacher: Translator, options: TranslateOptions) -> dict[str, Any]:
-    """What the translations depend on, beside the sources."""
-    searched = {key: value for key, value in asdict(options).items() if key != "batch_tokens"}
-    return {"teacher": bulk.model_digest(teacher), "search": searched}
-
-
-def translation_paths(teacher: Translator, data: DataConfig, chosen: Chosen, options: TranslateOptions) -> list[Path]:
-    """Where the translations of each corpus go: beside the folder of the sources, which is made again if it is damaged,
-    as these are dear."""
-    made = fingerprint(made_by(teacher, options))
-    return [
-        chosen.folder.with_name(f"translations-{chosen.folder.name}-{number}-{made}.tsv")
-        for number in range(len(data.train))
-    ]
-
-
-def translate_sources(
-    teacher: Translator,
-    data: DataConfig,
-    chosen: Chosen,
-    paths: Sequence[Path],
-    options: TranslateOptions,
-    progress: Callable[[int, int], None],
-    stop: Callable[[], bool],
-    say: Say,
-    share: Share,
-) -> bool:
-    """Write pairs of source and translation, a file for each corpus; what is there is used. False if stopped.
-
-    Of several processes, whichever ends a file last writes it.
-    """
-    made = made_by(teacher, options)
-
-    def sources(number: int) -> Iterator[str]:
-        return (text for _, text in numbered_lines(chosen.source_path(number)))
-
-    sizes = list(chosen.sources)
-    if share.count > 1 and not share.together:
-        sizes = [
-            bulk.size_of(sources(number), out, share, made, options, teacher.on_gpu)[0]
-            for number, out in enumerate(paths)
-        ]
-        say(f"{share}: {sum(sizes):,} of {sum(chosen.sources):,} sources")
-    before, everything = 0, sum(sizes)
-    for number, (corpus, out) in enumerate(zip(data.train, paths, strict=True)):
-        if not partial.is_made(out, made) and not out.exists():
-            complete = bulk.translate_lines(
-                teacher,
-                sources(number),
-                out,
-                languages=spoken(teacher, corpus_languages(corpus, data)),
-                options=options,
-                made=made,
-                row=lambda number, text, found: f"{text}\t{usable(text, found)}",
-                progress=lambda done, before=before: progress(before + done.lines, everything),  # type: ignore[misc]
-                share=share,
-                stop=stop,
-                say=say,
-            )
-            if not complete:
-                return False
-            partial.finish_together(out, made, share)
-        before += sizes[number]
-    return True
-
-
-def student_data(data: DataConfig, chosen: Chosen, translations: Sequence[Path]) -> dict[str, Any]:
-    """The data table of the student: translations in the place of the corpora, real pairs to validate on."""
+def student_data(data: DataConfig, chosen: ChosenSources, translations: Sequence[Path]) -> dict[str, Any]:
+    """The data table of the student: the teacher's translations to train on, real pairs to validate on."""
     train_corpora: list[dict[str, Any]] = []
     for number, corpus in enumerate(data.train):
         source, target = corpus_languages(corpus, data)

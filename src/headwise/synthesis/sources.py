@@ -1,4 +1,4 @@
-"""What a teacher is to translate: the source sides of corpora, cleaned, each once, without those of validation."""
+"""Sources for a teacher to translate: the source sides of corpora, cleaned, each once, without the validation data."""
 
 import json
 from collections.abc import Iterator
@@ -28,16 +28,16 @@ Direction = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """What is to be translated: a file of sources for each training corpus."""
+class ChosenSources:
+    """The chosen sources: one file per training corpus."""
 
     folder: Path
     sources: tuple[int, ...]
-    """Lines of each."""
+    """Number of lines of each file."""
     references: tuple[bool, ...]
-    """Whether each corpus has pairs of its own to train on beside them."""
+    """Whether the student also trains on the pairs of each corpus."""
     held_out: tuple[Direction, ...]
-    """Directions of the validation pairs that were taken out."""
+    """Directions of the held-out validation pairs."""
     report: str
 
     def source_path(self, number: int) -> Path:
@@ -50,7 +50,7 @@ class Chosen:
         return self.folder / f"held_out-{number}.tsv"
 
 
-def choose_sources(recipe: Recipe, folder: Path, keep_references: bool, say: Say) -> Chosen:
+def choose_sources(recipe: Recipe, folder: Path, keep_references: bool, say: Say) -> ChosenSources:
     """Clean the corpora, hold out pairs for validation unless the recipe has some, and keep each source once."""
     data = recipe.data
     files = [path for corpus in data.train for path in _files(corpus, data)]
@@ -125,17 +125,19 @@ def _choose(recipe: Recipe, home: Path, keep_references: bool, say: Say) -> None
     write_json(home / "chosen.json", manifest)
 
 
-def _open(home: Path) -> Chosen:
+def _open(home: Path) -> ChosenSources:
     try:
         manifest = json.loads((home / "chosen.json").read_text(encoding="utf-8"))
         held_out = tuple((source, target) for source, target in manifest["held_out"])
-        return Chosen(home, tuple(manifest["sources"]), tuple(manifest["references"]), held_out, manifest["report"])
+        return ChosenSources(
+            home, tuple(manifest["sources"]), tuple(manifest["references"]), held_out, manifest["report"]
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{home}: incomplete: {error}") from None
 
 
 def _hold_out(recipe: Recipe, say: Say) -> dict[Direction, list[Pair]]:
-    """Real pairs to validate on, by direction."""
+    """Authentic pairs to validate on, by direction."""
     data = recipe.data
     corpora = [corpus for corpus in data.train if not corpus.text]
     languages = [corpus_languages(corpus, data) for corpus in corpora]
@@ -153,7 +155,7 @@ def _hold_out(recipe: Recipe, say: Say) -> dict[Direction, list[Pair]]:
 def _cleaned(
     corpus: CorpusConfig, data: DataConfig, report: CleaningReport, seen: SeenHashes, say: Say
 ) -> Iterator[list[Pair]]:
-    """The pairs of a corpus as training would clean them; those of plain text are its lines twice."""
+    """The pairs of a corpus, cleaned as in training; a line of plain text is both sides of a pair."""
     rules = replace(data.clean, copies=False) if corpus.text else data.clean
     pairs = counted(_read(corpus, data), {}, Throttle(say))
     return (chunk for chunk, _ in clean(pairs, rules, report, seen, "\t".join(corpus_languages(corpus, data))))

@@ -13,7 +13,8 @@ from headwise.decode.engines.native.library import supported
 from headwise.decode.engines.native.native_engine import NativeEngine
 from headwise.decode.engines.table import ENGINES
 from headwise.decode.search.options import SamplingOptions
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.folder.config_file import save_description
 from headwise.models.folder.description import LoadedModel
@@ -32,7 +33,7 @@ TEXTS = [*SOURCES, "", *UNSEEN, "   "]
 @cache
 def engine(name: str) -> Translator:
     """The heads of the usual model are too narrow for the native engine: what it translates is another one."""
-    translator = Translator(model_of(name), "cpu", name.split()[0])
+    translator = Translator(model_of(name), device="cpu", engine=name.split()[0])
     assert isinstance(translator._engine, NativeEngine) is (name == NATIVE)
     return translator
 
@@ -40,7 +41,7 @@ def engine(name: str) -> Translator:
 @cache
 def oracle(name: str) -> Translator:
     """The plain engine, with the same model."""
-    return Translator(model_of(name), "cpu", "plain")
+    return Translator(model_of(name), device="cpu", engine="plain")
 
 
 def model_of(name: str) -> LoadedModel:
@@ -87,10 +88,10 @@ def test_what_cannot_be_asked_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", HERE)
 def test_n_best_lists_are_ranked_and_different(name: str) -> None:
-    for found in engine(name).translate(SOURCES[:6], beam=4, nbest=4):
-        assert len(found.nbest) == 4
-        assert len({one.text for one in found.nbest}) > 1
-        scores = [one.score for one in found.nbest]
+    for found in engine(name).translate(SOURCES[:6], beam=4, candidates=4):
+        assert len(found.candidates) == 4
+        assert len({one.text for one in found.candidates}) > 1
+        scores = [one.score for one in found.candidates]
         assert scores == sorted(scores, reverse=True)
         assert found.score == scores[0]
 
@@ -105,8 +106,8 @@ def test_a_prefix_is_what_a_translation_starts_with(name: str) -> None:
 
 @pytest.mark.parametrize("name", HERE)
 def test_words_are_aligned(name: str) -> None:
-    wanted = oracle(name).translate(SOURCES[:8])
-    found = engine(name).translate(SOURCES[:8])
+    wanted = oracle(name).translate(SOURCES[:8], alignments=True)
+    found = engine(name).translate(SOURCES[:8], alignments=True)
     same = [one.alignment == other.alignment for one, other in zip(found, wanted, strict=True)]
     assert sum(same) >= 7
     assert all(one.alignment for one in found)
@@ -123,15 +124,15 @@ def test_very_long_texts_are_translated_in_parts_or_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", HERE)
 def test_samples_follow_the_seed(name: str) -> None:
-    hot = TranslateOptions(nbest=3, sampling=SamplingOptions(temperature=2.0), seed=5)
+    hot = TranslateOptions(candidates=3, sampling=SamplingOptions(temperature=2.0), seed=5)
     one, other = (engine(name).translate(UNSEEN, options=hot) for _ in range(2))
     assert one == other
-    assert any(len({each.text for each in found.nbest}) > 1 for found in one)
+    assert any(len({each.text for each in found.candidates}) > 1 for found in one)
 
 
 def test_an_unknown_engine_and_a_wrong_device_are_named() -> None:
     with pytest.raises(ConfigError, match="no engine 'warp'"):
-        Translator(taught(), "cpu", "warp")
+        Translator(taught(), device="cpu", engine="warp")
 
 
 # --- int8 on the disk ----------------------------------------------------------------------------------
@@ -147,11 +148,11 @@ def test_an_int8_folder_is_smaller_and_translates_the_same(name: str, tmp_path: 
     assert isinstance(stored._engine, NativeEngine) is (name == NATIVE)
     assert stored.engine == "int8"
     assert stored.translate(TEXTS) == engine(name).translate(TEXTS)
-    hot = TranslateOptions(nbest=2, sampling=SamplingOptions(temperature=2.0), seed=5, no_repeat=3)
+    hot = TranslateOptions(candidates=2, sampling=SamplingOptions(temperature=2.0), seed=5, no_repeat=3)
     assert stored.translate(TEXTS, options=hot) == engine(name).translate(TEXTS, options=hot)
     assert stored.score(SOURCES, TARGETS) == engine(name).score(SOURCES, TARGETS)
-    assert stored.weights_digest() == engine(name).weights_digest()
-    assert stored.weights_digest() != oracle(name).weights_digest()
+    assert stored._weights_digest() == engine(name)._weights_digest()
+    assert stored._weights_digest() != oracle(name)._weights_digest()
 
 
 def test_an_int8_folder_keeps_what_the_card_says_of_the_data(tmp_path: Path) -> None:
@@ -206,9 +207,9 @@ def test_a_used_int8_model_can_be_opened_again(tmp_path: Path) -> None:
     save_model(tmp_path / "whole", taught())
     convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
     loaded = load(tmp_path / "small", rounded=True)
-    first = Translator(loaded, "cpu", "plain")
+    first = Translator(loaded, device="cpu", engine="plain")
     wanted = first.translate(SOURCES[:3])
-    assert [one.text for one in Translator(loaded, "cpu", "int8").translate(SOURCES[:3])] == [
+    assert [one.text for one in Translator(loaded, device="cpu", engine="int8").translate(SOURCES[:3])] == [
         one.text for one in wanted
     ]
 
@@ -216,15 +217,15 @@ def test_a_used_int8_model_can_be_opened_again(tmp_path: Path) -> None:
 def test_a_cpu_without_the_instructions_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(int8, "is_fast_here", lambda: False)
     said: list[str] = []
-    fallen = Translator(taught(), "cpu", "int8", said.append)
+    fallen = Translator(taught(), device="cpu", engine="int8", say=said.append)
     assert "VNNI" in said[0]
     rounded = int8.to_int8(copy.deepcopy(taught().model))
-    Translator(dataclasses.replace(taught(), model=rounded, precision="int8"), "cpu", say=said.append)
+    Translator(dataclasses.replace(taught(), model=rounded, precision="int8"), device="cpu", say=said.append)
     assert "VNNI" in said[1]
     assert fallen.translate(SOURCES) == engine("plain").translate(SOURCES)
 
 
 def test_the_callers_model_is_not_rounded() -> None:
     loaded = dataclasses.replace(taught(), model=copy.deepcopy(taught().model))
-    Translator(loaded, "cpu", "int8")
+    Translator(loaded, device="cpu", engine="int8")
     assert all(parameter.dtype == torch.float32 for parameter in loaded.model.parameters())

@@ -24,7 +24,7 @@ def test_an_engine_runs_where_it_is_said_to(engine: str) -> None:
     found = availability()[engine]
     assert found.startswith((table.YES, table.NO))
     try:
-        translator = Translator(copy.deepcopy(taught()), device, engine, notes.append)
+        translator = Translator(copy.deepcopy(taught()), device=device, engine=engine, say=notes.append)
     except ConfigError:
         assert found.startswith(table.NO)
         return

@@ -14,7 +14,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from headwise.decode.bulk.lines import model_digest
 from headwise.decode.engines.native.library import supported
 from headwise.decode.engines.native.native_engine import NativeEngine
 from headwise.decode.engines.plain import DecoderStepper, SteppingEngine
@@ -24,7 +23,8 @@ from headwise.decode.shortlist import shortlists as shortlist
 from headwise.decode.shortlist.learn import ask, learn_shortlist
 from headwise.decode.shortlist.restricted import search_restricted
 from headwise.decode.shortlist.shortlists import Allowed, Shortlist, Shortlists, read_shortlists
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.errors import CheckpointError, ConfigError, DataError
 from headwise.files.tensors import save_tensors
 from headwise.models.build import build
@@ -126,22 +126,22 @@ def test_a_token_whose_translations_are_frequent_is_known() -> None:
 
 
 def test_the_model_is_asked_for_what_it_would_begin_with() -> None:
-    translator, tokenizer = Translator(taught(), "cpu", "plain"), the_tokenizer()
+    translator, tokenizer = Translator(taught(), device="cpu", engine="plain"), the_tokenizer()
     tokens = tokenizer.encode(SOURCES[0])
-    asked = translator.begin([tokens, tokens[:1]], 5)
+    asked = translator._first_tokens([tokens, tokens[:1]], 5)
     stepper = DecoderStepper(translator.model)
     for source, begun in zip((tokens, tokens[:1]), asked, strict=True):
         framed = torch.tensor([translator.source_ids(tokenizer.decode(source))])
         chances, _ = stepper.step(torch.tensor([tokenizer.sos]), stepper.start(framed))
         chances[0, [tokenizer.eos, *tokenizer.specials]] = -math.inf
         assert begun == chances[0].topk(5).indices.tolist()
-    everything = translator.begin([tokens], 10 * tokenizer.size)[0]
+    everything = translator._first_tokens([tokens], 10 * tokenizer.size)[0]
     assert sorted(everything) == sorted(set(range(tokenizer.size)) - {tokenizer.eos, *tokenizer.specials})
 
 
 def test_a_token_that_is_in_no_pair_has_what_the_model_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortlist, "LARGEST", 1.1)
-    translator, tokenizer = Translator(taught(), "cpu", "plain"), the_tokenizer()
+    translator, tokenizer = Translator(taught(), device="cpu", engine="plain"), the_tokenizer()
     told: list[tuple[int, int]] = []
     asked = ask(translator, ("en", "de"), 2, lambda done, total: told.append((done, total)))
     assert asked.shape == (tokenizer.size, 4)
@@ -160,8 +160,8 @@ def test_rows_of_a_published_model_that_are_no_token_are_no_translations() -> No
     tokenizer = the_tokenizer()
     shape, rows = taught().config, tokenizer.size + 40
     loaded = replace(taught(), model=build(shape, rows, tokenizer.pad), vocabulary=rows)
-    translator = Translator(loaded, "cpu", "plain")
-    begun = translator.begin([tokenizer.encode(SOURCES[0])], tokenizer.size)[0]
+    translator = Translator(loaded, device="cpu", engine="plain")
+    begun = translator._first_tokens([tokenizer.encode(SOURCES[0])], tokenizer.size)[0]
     assert max(begun) >= tokenizer.size  # else this holds nothing
     asked = ask(translator, ("en", "de"), tokenizer.size // 2)
     assert asked.max() < tokenizer.size
@@ -242,7 +242,7 @@ def test_converting_keeps_it(tmp_path: Path) -> None:
     lists = learnt()
     lists.save(tmp_path / "model" / "shortlist.safetensors")
     convert(tmp_path / "model", tmp_path / "int8", "headwise", precision="int8")
-    assert Translator(tmp_path / "int8", "cpu", shortlist=True).shortlist.digest == lists.digest  # type: ignore[union-attr]
+    assert Translator(tmp_path / "int8", device="cpu", shortlist=True).shortlist.digest == lists.digest  # type: ignore[union-attr]
 
 
 # --- searching -----------------------------------------------------------------------------------------
@@ -407,24 +407,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @needs_native
 def test_who_uses_it(folder: Path, tmp_path: Path) -> None:
-    assert Translator(folder, "cpu").shortlist is None
-    assert Translator(folder, "cpu", "int8").shortlist is not None
-    assert Translator(folder, "cpu", "int8", shortlist=True).shortlist is not None
-    assert Translator(folder, "cpu", "int8", shortlist=False).shortlist is None
+    assert Translator(folder, device="cpu").shortlist is None
+    assert Translator(folder, device="cpu", engine="int8").shortlist is not None
+    assert Translator(folder, device="cpu", engine="int8", shortlist=True).shortlist is not None
+    assert Translator(folder, device="cpu", engine="int8", shortlist=False).shortlist is None
     with pytest.raises(ConfigError, match="the engine plain knows no shortlists"):
-        Translator(folder, "cpu", "plain", shortlist=True)
+        Translator(folder, device="cpu", engine="plain", shortlist=True)
     loaded = taught(shape=FITTING)
     with pytest.raises(ConfigError, match="has no shortlist: make one"):
-        Translator(loaded, "cpu", "int8", shortlist=True)
+        Translator(loaded, device="cpu", engine="int8", shortlist=True)
     other = taught("bpe", shape=FITTING)
     with pytest.raises(ConfigError, match="another tokenizer"):
-        Translator(other, "cpu", "int8", shortlist=learnt())
-    assert Translator(loaded, "cpu", "int8", shortlist=learnt()).shortlist is not None
+        Translator(other, device="cpu", engine="int8", shortlist=learnt())
+    assert Translator(loaded, device="cpu", engine="int8", shortlist=learnt()).shortlist is not None
     (folder / "shortlist.safetensors").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match="damaged"):
-        Translator(folder, "cpu", "int8")
-    Translator(folder, "cpu", "int8", shortlist=False)
-    Translator(folder, "cpu", "plain")
+        Translator(folder, device="cpu", engine="int8")
+    Translator(folder, device="cpu", engine="int8", shortlist=False)
+    Translator(folder, device="cpu", engine="plain")
 
 
 @pytest.mark.skipif(not int8.is_fast_here(), reason="no int8 here")
@@ -432,14 +432,14 @@ def test_without_the_native_engine_there_is_none(tmp_path: Path) -> None:
     """Heads of 8, which that engine does not know."""
     save_model(tmp_path / "model", taught())
     learnt().save(tmp_path / "model" / "shortlist.safetensors")
-    assert Translator(tmp_path / "model", "cpu", "int8").shortlist is None
+    assert Translator(tmp_path / "model", device="cpu", engine="int8").shortlist is None
     with pytest.raises(ConfigError, match="the engine int8 knows no shortlists"):
-        Translator(tmp_path / "model", "cpu", "int8", shortlist=True)
+        Translator(tmp_path / "model", device="cpu", engine="int8", shortlist=True)
 
 
 @needs_native
 def test_translations_are_made_of_what_is_allowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = Translator(folder, "cpu", "int8", shortlist=True)
+    translator = Translator(folder, device="cpu", engine="int8", shortlist=True)
     assert translator.shortlist is not None
     for beam in (1, 4):
         assert [one.text for one in translator.translate(SOURCES, beam=beam)] == TARGETS
@@ -447,7 +447,7 @@ def test_translations_are_made_of_what_is_allowed(folder: Path, monkeypatch: pyt
     monkeypatch.setattr(shortlist, "SURE", 0.0)
     forgotten = learnt(best=1, frequent=1)
     forgotten.tables["en", "de"].targets[:] = the_tokenizer().eos
-    lost = Translator(folder, "cpu", "int8", shortlist=forgotten)
+    lost = Translator(folder, device="cpu", engine="int8", shortlist=forgotten)
     for source, found in zip(SOURCES, lost.translate(SOURCES, beam=1), strict=True):
         [allowed] = forgotten.allowed([lost.source_ids(source)], [[]], ("en", "de"))
         assert allowed is not None
@@ -458,12 +458,12 @@ def test_translations_are_made_of_what_is_allowed(folder: Path, monkeypatch: pyt
     monkeypatch.setattr(shortlist, "SURE", 0.0)
     # A prefix that it does not allow is obeyed all the same, and what follows is searched for among all tokens.
     start = TARGETS[0].split()[0]
-    exact = Translator(folder, "cpu", "int8", shortlist=False)
+    exact = Translator(folder, device="cpu", engine="int8", shortlist=False)
     assert lost.translate(SOURCES[:3], prefix=start) == exact.translate(SOURCES[:3], prefix=start)
     # So is what is drawn at random.
     hot = TranslateOptions(sampling=SamplingOptions(temperature=2.0), seed=3)
     assert lost.translate(SOURCES[:3], options=hot) == exact.translate(SOURCES[:3], options=hot)
-    assert len({model_digest(each) for each in (lost, exact, translator)}) == 3
+    assert len({each.model_digest() for each in (lost, exact, translator)}) == 3
 
 
 @needs_native
@@ -473,6 +473,6 @@ def test_a_table_is_for_its_direction(monkeypatch: pytest.MonkeyPatch) -> None:
     assert both.tokenizer is not None
     made, _ = learn_shortlist(both.tokenizer, PAIRS * 5, best=20, frequent=3)
     lists = Shortlists(both.tokenizer, {("en", "de"): made})
-    translator = Translator(both, "cpu", "int8", shortlist=lists)
-    assert [one.text for one in translator.translate(SOURCES, "en", "de")] == TARGETS
-    assert [one.text for one in translator.translate(TARGETS, "de", "en")] == SOURCES
+    translator = Translator(both, device="cpu", engine="int8", shortlist=lists)
+    assert [one.text for one in translator.translate(SOURCES, source="en", target="de")] == TARGETS
+    assert [one.text for one in translator.translate(TARGETS, source="de", target="en")] == SOURCES

@@ -10,7 +10,8 @@ import tokenizers
 import torch
 
 from headwise.config import ModelConfig
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from headwise.models.export.ctranslate2 import NEVER, check, write_generator, write_translator
 from headwise.models.folder.description import LoadedModel, Task
@@ -24,7 +25,7 @@ from tests.taught import SHAPE, SOURCES, TARGETS, taught
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is an optional dependency (export)")
 
-GREEDY, BEAM = TranslateOptions(beam=1, alignments=False), TranslateOptions(beam=4, alignments=False)
+GREEDY, BEAM = TranslateOptions(beam=1), TranslateOptions(beam=4)
 SHORT = [text.split(".")[0] for text in UNSEEN[:3]]
 
 
@@ -125,7 +126,7 @@ def test_its_program_translates_as_we_do(kind: str, tmp_path: Path) -> None:
     the batch's; with a beam those it has learned."""
     loaded = taught(kind=kind, usual_tokens=200, max_tokens=200)
     folder = exported(loaded, tmp_path)
-    translator = Translator(loaded, "cpu")
+    translator = Translator(loaded, device="cpu")
     for text, found, expected in zip(
         TEXTS, translated(folder, TEXTS, "--beam", "1"), translator.translate(TEXTS, options=GREEDY), strict=True
     ):
@@ -137,7 +138,7 @@ def test_its_program_translates_as_we_do(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", ["pre", "post"])
 def test_quantised_it_still_translates(order: str, tmp_path: Path) -> None:
     loaded = taught(shape=dataclasses.replace(SHAPE, norm_order=order))
-    ours = [result.text for result in Translator(loaded, "cpu").translate(SOURCES, options=BEAM)]
+    ours = [result.text for result in Translator(loaded, device="cpu").translate(SOURCES, options=BEAM)]
     assert ours == TARGETS
     sizes = {}
     for precision, right in (("float32", 27), ("float16", 27), ("int8", 26)):
@@ -169,7 +170,7 @@ def test_a_published_model_with_tables_of_its_own(order: str, tmp_path: Path) ->
     assert published.tokenizer.kind == "mapped"
     folder = exported(published, tmp_path)
     texts = [*SOURCES, *UNSEEN[:2]]
-    ours = [result.text for result in Translator(published, "cpu").translate(texts, options=GREEDY)]
+    ours = [result.text for result in Translator(published, device="cpu").translate(texts, options=GREEDY)]
     assert translated(folder, texts, "--beam", "1") == ours
     assert ours[: len(SOURCES)] == TARGETS
 

@@ -40,6 +40,6 @@ def test_it_is_the_same_model(tmp_path: Path, order: str, both_directions: bool)
             assert (theirs - loaded.model.cpu()(source, target)).abs().max() < 1e-4
 
     if not both_directions:
-        again = Translator(load(tmp_path / "theirs"), "cpu")
-        expected = [result.text for result in Translator(loaded, "cpu").translate(TEXTS)]
+        again = Translator(load(tmp_path / "theirs"), device="cpu")
+        expected = [result.text for result in Translator(loaded, device="cpu").translate(TEXTS)]
         assert [result.text for result in again.translate(TEXTS)] == expected

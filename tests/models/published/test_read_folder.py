@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from headwise.models.export.export import export
 from headwise.models.folder.load import convert, load, read_model
@@ -25,7 +26,7 @@ BART = {
 }
 T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
 TEXTS = ["the sailor", "Tom is not at home.", "a small dog, and 3 cats"]
-GREEDY = TranslateOptions(beam=1, alignments=False)
+GREEDY = TranslateOptions(beam=1)
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def test_the_encoder_is_given_what_the_reference_gives_it(
     convert(folder, tmp_path / "int8", "headwise", precision="int8")
     wanted = reference_ids(folder, family)
     for path in (folder, tmp_path / "ours", tmp_path / "int8"):
-        translator = Translator(path, "cpu")
+        translator = Translator(path, device="cpu")
         assert [translator.source_ids(text, family.source, family.target) for text in TEXTS] == wanted
 
 
@@ -127,7 +128,7 @@ def test_the_encoder_is_given_what_the_reference_gives_it(
 @pytest.mark.parametrize("name", FAMILIES)
 def test_translations_and_their_scores_are_without_the_language_code(folders: Callable[[str], Path], name: str) -> None:
     family, folder = FAMILIES[name], folders(name)
-    translator = Translator(folder, "cpu")
+    translator = Translator(folder, device="cpu")
     tokenizer = translator.tokenizer
     start = [tokenizer.decoder_start(family.target), *tokenizer.target_start(family.target)]
     model = getattr(hf, family.model).from_pretrained(folder).eval()
@@ -151,7 +152,7 @@ def test_an_exported_folder_translates_in_the_same_way(
     export(folder, tmp_path / "theirs")
     facts = json.loads((tmp_path / "theirs" / "translation.json").read_text())
     assert len(facts["directions"]) == len(load(folder).task.directions), "not one entry per pair of languages"
-    wanted = Translator(folder, "cpu").translate(TEXTS, family.source, family.target, options=GREEDY)
+    wanted = Translator(folder, device="cpu").translate(TEXTS, family.source, family.target, options=GREEDY)
     languages = ("--from", family.source, "--to", family.target)
     found = translated(tmp_path / "theirs", TEXTS, "--beam", "1", *languages)
     for theirs, ours in zip(found, wanted, strict=True):

@@ -10,6 +10,7 @@ EXAMPLES = 3
 SHOWN_CHARACTERS = 40
 
 REASONS = {
+    "cut": "cut off at the length limit",
     "empty": "with an empty side",
     "control": "with control characters",
     "long": "too long",

@@ -104,7 +104,9 @@ def ask(
     found = np.full((tokenizer.size, count), -1, np.int64)
     for first in range(0, len(tokens), ASKED_AT_ONCE):
         some = tokens[first : first + ASKED_AT_ONCE]
-        for token, begun in zip(some, translator.begin([[token] for token in some], count, *direction), strict=True):
+        for token, begun in zip(
+            some, translator._first_tokens([[token] for token in some], count, *direction), strict=True
+        ):
             spoken = [each for each in begun if each < tokenizer.size]  # published models may have rows of no token
             found[token, : len(spoken)] = spoken
         progress(first + len(some), len(tokens))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -102,13 +102,7 @@ class Task:
 
     def direction(self, source: str | None = None, target: str | None = None) -> tuple[str, str]:
         """Direction with these languages; a ConfigError where the model has none, or where one more must be named."""
-        fitting = [
-            (code, language)
-            for known, language in self.directions
-            if target is None or _same(language, target)
-            for code in self._sources(known, language, source)
-            if source is None or _same(code, source)
-        ]
+        fitting = self._fitting(source, target, _same) or self._fitting(source, target, _variants)
         if not fitting:
             wanted = (
                 f"from {source} to {target}" if source and target else f"to {target}" if target else f"from {source}"
@@ -121,6 +115,18 @@ class Task:
                 f"this model has to be told the source language ({self.known_directions}): name it with --from"
             )
         return fitting[0]
+
+    def _fitting(
+        self, source: str | None, target: str | None, fits: Callable[[str, str], bool]
+    ) -> list[tuple[str, str]]:
+        """Directions whose codes fit these languages."""
+        return [
+            (code, language)
+            for known, language in self.directions
+            if target is None or fits(language, target)
+            for code in self._sources(known, language, source)
+            if source is None or fits(code, source)
+        ]
 
     def _sources(self, known: str, target: str, wanted: str | None) -> tuple[str, ...]:
         """Source languages of a direction: a model that is not told them may have one that it does not name."""
@@ -140,6 +146,12 @@ def _listed(names: Sequence[str]) -> str:
 
 def _same(one: str, other: str) -> bool:
     return one.casefold() == other.casefold()
+
+
+def _variants(one: str, other: str) -> bool:
+    """Whether one code is the other with a region or script: `en` and `en-US`."""
+    first, second = (code.casefold().replace("_", "-").split("-") for code in (one, other))
+    return first == second or (first[0] == second[0] and 1 in (len(first), len(second)))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from headwise.data.prepare.parallel_text import PairPreparation, directions, tag
 from headwise.data.prepare.result import Prepared, SourceFile, ValidSet
 from headwise.data.read.corpus import corpus_languages, read_corpus
 from headwise.decode.engines.table import AUTO
-from headwise.decode.translator import TranslateOptions, Translator
+from headwise.decode.translation import TranslateOptions
+from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
 from headwise.evaluate import Scores, compare, evaluate
 from headwise.models.encoder_decoder import EncoderDecoder
@@ -245,8 +246,8 @@ def validator(
 
     def bleu_of(translator: Translator, valid: ValidSet) -> float:
         sources, targets = valid.sources[: pairs or None], valid.targets[: pairs or None]
-        greedy = TranslateOptions(beam=1, alignments=False)
-        results = translator.translate(sources, valid.source_language, valid.target_language, options=greedy)
+        source, target = valid.source_language, valid.target_language
+        results = translator.translate(sources, source=source, target=target, beam=1)
         return compare([result.text for result in results], targets).bleu
 
     def validate(model: nn.Module) -> dict[str, float]:
@@ -255,7 +256,7 @@ def validator(
             if bleu:
                 # The GPU engine would copy weights that change, and take memory that training needs.
                 engine = "plain" if device.type == "cuda" else AUTO
-                translator = Translator(loaded, str(device), engine)
+                translator = Translator(loaded, device=str(device), engine=engine)
                 metrics["bleu"] = [bleu_of(translator, valid) for valid in sets]
         means = {name: sum(values) / len(values) for name, values in metrics.items()}
         if len(sets) > 1:
@@ -279,11 +280,11 @@ def test(recipe: Recipe, prepared: Prepared, loaded: LoadedModel, say: Say) -> d
         limit = recipe.train.validate_pairs or None
         for name, valid in zip(names, prepared.valid, strict=True):
             sets.append((name, valid.sources[:limit], valid.targets[:limit], valid.direction))
-    translator = Translator(loaded, recipe.train.device)
+    translator = Translator(loaded, device=recipe.train.device)
     scores = {}
     for name, sources, targets, (source, target) in sets:
         say(f"translating {name}: {len(sources):,} sentences, beam 4")
-        options = TranslateOptions(beam=4, alignments=False)
+        options = TranslateOptions(beam=4)
         scores[name], _ = evaluate(translator, sources, targets, source, target, options=options)
         say(f"{name}:\n{scores[name]}")
         if recipe.data.test:  # that a validation set is small was said at the start

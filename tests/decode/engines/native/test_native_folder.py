@@ -50,7 +50,7 @@ class TestWithoutPyTorch:
     def test_the_command(self, folder: Path) -> None:
         model = ["--model", str(folder / "small")]
         assert ran(COMMAND, "translate", *model, *SOURCES[:3]) == [*TARGETS[:3], "False"]
-        listed = ran(COMMAND, "translate", *model, "--nbest", "2", "--scores", "--prefix", "Die", SOURCES[0])
+        listed = ran(COMMAND, "translate", *model, "--candidates", "2", "--scores", "--prefix", "Die", SOURCES[0])
         assert len(listed) == 3
         assert listed[-1] == "False"
 
@@ -64,7 +64,7 @@ class TestWithoutPyTorch:
         code = """
 from headwise import Translator
 translator = Translator(sys.argv[1])
-found = translator.translate(sys.argv[2])[0]
+found = translator.translate(sys.argv[2], alignments=True)
 print(found.text)
 assert found.alignment
 """
@@ -84,7 +84,7 @@ assert found.alignment
         translator.translate(SOURCES)
         assert "_served" not in vars(translator)
         assert translator.device == torch.device("cpu")
-        assert not translator.on_gpu
+        assert not translator._on_gpu
         assert translator.model.pad == translator.tokenizer.pad
 
     def test_as_many_threads_as_pytorch_would_use(self) -> None:

@@ -213,10 +213,10 @@ def test_searches_find_the_same(beam: int) -> None:
 def test_a_trained_model_translates_as_in_pytorch(beam: int) -> None:
     """All of it, with keys and values in float32 there: where a model knows what it says, no rounding changes it."""
     loaded = taught(shape=dataclasses.replace(SHAPE, heads=2))
-    tokenizer, translator = loaded.tokenizer, Translator(loaded, "cpu", "plain")
+    tokenizer, translator = loaded.tokenizer, Translator(loaded, device="cpu", engine="plain")
     model: Any = to_int8(copy.deepcopy(loaded.model))
     model.config = loaded.config
-    source = translator._pad([translator.source_ids(text, "en", "de") for text in SOURCES])
+    source = translator._pad([translator.source_ids(text, source="en", target="de") for text in SOURCES])
     limits = torch.full((len(source),), 32)
     options = SearchOptions(tokenizer.sos, tokenizer.eos, beam=beam, length_penalty=1.0, exact=False)
     with torch.inference_mode():

@@ -12,17 +12,20 @@ from typing import Any
 
 import pytest
 
-from headwise.decode.bulk import lines as bulk
-from headwise.decode.bulk import partial
-from headwise.decode.bulk.partial import WHOLE, Done, Plan, Share
+from headwise.decode.bulk import grouping, line_job, merge, partial
+from headwise.decode.bulk.grouping import Plan
+from headwise.decode.bulk.line_job import BulkControl, LineJob
+from headwise.decode.bulk.partial import Saved
+from headwise.decode.bulk.share import WHOLE, Share
 from headwise.decode.search.options import SamplingOptions
-from headwise.decode.translator import TranslateOptions, Translation, Translator
+from headwise.decode.translation import TranslateOptions, Translation
+from headwise.decode.translator import Translator
 from headwise.errors import CheckpointError, ConfigError
 from tests.taught import SOURCES, taught, translator
 
 LINES = [*SOURCES[:5], "", *SOURCES[5:12], "The dog.", *SOURCES[:3]]
-SAMPLED = TranslateOptions(sampling=SamplingOptions(), seed=3, alignments=False)
-MADE = {"model": "x", "beam": 1}
+SAMPLED = TranslateOptions(sampling=SamplingOptions(), seed=3)
+SETTINGS = {"model": "x", "beam": 1}
 SMALL = Plan(window_lines=6, window_characters=1000, group_tokens=20)
 """Three windows, each of several groups."""
 
@@ -31,16 +34,16 @@ def row(number: int, text: str, found: Translation) -> str:
     return f"{number}\t{text}\t{found.text}\t{found.score!r}"
 
 
+def job(out: Path, **how: Any) -> LineJob:
+    settings: dict[str, Any] = {"lines": lambda: iter(LINES), "settings": SETTINGS, "options": SAMPLED, "row": row}
+    return LineJob(out=out, **(settings | how))
+
+
 def work(out: Path, **how: Any) -> bool:
-    settings: dict[str, Any] = {
-        "options": SAMPLED,
-        "made": MADE,
-        "languages": (None, None),
-        "row": row,
-        "plan": SMALL,
-        "save_every": 0,
-    }
-    return bulk.translate_lines(translator(), how.pop("lines", iter(LINES)), out, **(settings | how))
+    control = BulkControl(share=how.pop("share", WHOLE), stop=how.pop("stop", bool))
+    settings = {"plan": how.pop("plan", SMALL), "save_every": how.pop("save_every", 0)}
+    report = how.pop("progress", lambda saved: None)
+    return line_job.translate_lines(translator(), job(out, **how), control, report, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def made_in(out: Path, **how: Any) -> bytes:
     assert work(out, **how)
-    assert partial.finish(out)
+    assert merge.merge(out)
     assert {path.name for path in out.parent.iterdir()} == {out.name, f"{out.name}.made.json"}
     return out.read_bytes()
 
@@ -63,7 +66,7 @@ class After:
     def __init__(self, groups: int) -> None:
         self.left = groups + 1
 
-    def progress(self, done: Done) -> None:
+    def progress(self, saved: Saved) -> None:
         self.left -= 1
 
     def stop(self) -> bool:
@@ -75,12 +78,12 @@ def stopped(out: Path, groups: int, **how: Any) -> None:
     assert not work(out, progress=after.progress, stop=after.stop, **how)
 
 
-GROUPS = sum(1 for _ in bulk.groups(iter(LINES), SMALL, 1, Done()))
+GROUPS = sum(1 for _ in grouping.groups(iter(LINES), SMALL, 1))
 
 
 def test_there_is_something_to_interrupt() -> None:
     assert GROUPS >= 8
-    assert len(list(bulk.windows(iter(LINES), SMALL))) == 3
+    assert len(list(grouping.windows(iter(LINES), SMALL))) == 3
 
 
 def test_a_line_each_in_order(expected: bytes) -> None:
@@ -94,16 +97,16 @@ def test_a_line_each_in_order(expected: bytes) -> None:
 
 @pytest.mark.parametrize("groups", range(1, GROUPS, 2))
 def test_stopping_and_going_on(expected: bytes, tmp_path: Path, groups: int) -> None:
-    out, seen = tmp_path / "out.tsv", list[Done]()
+    out, seen = tmp_path / "out.tsv", list[Saved]()
     stopped(out, groups)
     assert not out.exists()
-    assert not partial.finish(out), "some lines are missing"
+    assert not merge.merge(out), "some lines are missing"
     assert work(out, progress=seen.append)
     assert len(seen) == GROUPS - groups + 1
     assert 0 < seen[0].lines < len(LINES), "what was done before is told first"
     assert seen[-1].lines == len(LINES)
     assert seen[-1].source_bytes == sum(map(len, LINES))
-    assert partial.finish(out)
+    assert merge.merge(out)
     assert out.read_bytes() == expected, "drawn at random, and yet the same"
 
 
@@ -133,7 +136,7 @@ def test_a_kill_between_any_two_writes(
         with pytest.raises(KilledError):
             work(out)
     assert work(out)
-    assert partial.finish(out)
+    assert merge.merge(out)
     assert out.read_bytes() == expected
 
 
@@ -151,11 +154,11 @@ def test_a_kill_while_it_is_finished(
         for holder, name in ((os, "fsync"), (Path, "replace"), (Path, "unlink")):
             patch.setattr(holder, name, dying(getattr(holder, name), calls, call))
         with pytest.raises(KilledError):
-            partial.finish(out, share=share)
+            merge.merge(out, share=share)
     for each in share.all():
-        if not partial.is_made(out, MADE):
+        if not merge.is_finished(out, SETTINGS):
             assert work(out, share=each)
-            partial.finish(out, share=each)
+            merge.merge(out, share=each)
     assert out.read_bytes() == expected
     left = {path.name for path in tmp_path.glob("out*")}
     assert left == {"out.tsv", "out.tsv.made.json"}
@@ -168,7 +171,7 @@ def test_what_came_after_the_last_certain_byte_is_cut_off(expected: bytes, tmp_p
     with partial.partial_path(out).open("ab") as file:
         file.write(torn)
     assert work(out)
-    assert partial.finish(out)
+    assert merge.merge(out)
     assert out.read_bytes() == expected
 
 
@@ -182,26 +185,26 @@ def test_saving_now_and_then_loses_only_what_came_after(expected: bytes, tmp_pat
 
     with pytest.raises(KilledError):
         work(out, row=dies, save_every=1000)
-    assert partial.progress_of(out, WHOLE).lines == 0
+    assert partial.saved_by_all(out, WHOLE).lines == 0
     with pytest.raises(KilledError):
         work(out, row=dies)
-    assert partial.progress_of(out, WHOLE).lines >= 6
+    assert partial.saved_by_all(out, WHOLE).lines >= 6
     assert work(out, save_every=1000)
-    assert partial.finish(out)
+    assert merge.merge(out)
     assert out.read_bytes() == expected
 
 
 def test_a_group_is_given_up_when_it_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several batches, the one at hand is searched to its end."""
-    monkeypatch.setattr(bulk, "STOP_WITHIN", 0.0)
-    options = TranslateOptions(beam=1, alignments=False, batch_tokens=1)  # a sentence each
+    monkeypatch.setattr(line_job, "STOP_WITHIN", 0.0)
+    options = TranslateOptions(beam=1, batch_tokens=1)  # a sentence each
     out, calls = tmp_path / "out.tsv", itertools.count()
     large = Plan(1000, 10_000, 10_000)
     assert not work(out, options=options, plan=large, stop=lambda: next(calls) > 2)
-    assert partial.progress_of(out, WHOLE).lines == 0
-    monkeypatch.setattr(bulk, "STOP_WITHIN", 1000.0)
+    assert partial.saved_by_all(out, WHOLE).lines == 0
+    monkeypatch.setattr(line_job, "STOP_WITHIN", 1000.0)
     assert not work(out, options=options, plan=large, stop=lambda: True)
-    assert partial.progress_of(out, WHOLE).lines == len(LINES)
+    assert partial.saved_by_all(out, WHOLE).lines == len(LINES)
 
 
 # --- several processes ---------------------------------------------------------------------------------
@@ -215,19 +218,19 @@ def test_the_number_of_processes_changes_nothing(expected: bytes, tmp_path: Path
     random.Random(count).shuffle(shares)
     for share in shares[:-1]:
         assert work(out, share=share)
-        assert not partial.finish(out, share=share)
+        assert not merge.merge(out, share=share)
     assert not out.exists()
     stopped_once = After(1)
     if not work(out, share=shares[-1], progress=stopped_once.progress, stop=stopped_once.stop):
-        assert not partial.finish(out, share=shares[-1])
+        assert not merge.merge(out, share=shares[-1])
         assert work(out, share=shares[-1])
-    assert partial.progress_of(out, shares[0]).lines == len(LINES)
-    assert partial.finish(out, share=shares[-1])
+    assert partial.saved_by_all(out, shares[0]).lines == len(LINES)
+    assert merge.merge(out, share=shares[-1])
     assert out.read_bytes() == expected
     for _ in shares:
-        assert partial.is_made(out, MADE), "one that starts late has nothing to do"
-    assert not partial.is_made(out, {**MADE, "beam": 2})
-    assert not partial.is_made(out, MADE), "and something else was begun since"
+        assert merge.is_finished(out, SETTINGS), "one that starts late has nothing to do"
+    assert not merge.is_finished(out, {**SETTINGS, "beam": 2})
+    assert not merge.is_finished(out, SETTINGS), "and something else was begun since"
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -235,51 +238,51 @@ def test_a_finished_file_that_was_changed_is_made_again(tmp_path: Path, count: i
     out = tmp_path / "out.tsv"
     for share in Share(0, count).all():
         assert work(out, share=share)
-    assert partial.finish(out, share=share)
-    assert partial.is_made(out, MADE)
+    assert merge.merge(out, share=share)
+    assert merge.is_finished(out, SETTINGS)
     out.write_text("mine")
-    assert not partial.is_made(out, MADE)
+    assert not merge.is_finished(out, SETTINGS)
     assert work(out, share=share), "nothing of the old work is in its way"
 
 
 def test_a_record_that_is_damaged_says_nothing(tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
     made_in(out)
-    partial.made_path(out).write_text(partial.made_path(out).read_text().replace('"beam": 1', '"beam": 4'))
-    assert not partial.is_made(out, {**MADE, "beam": 4})
+    merge.record_path(out).write_text(merge.record_path(out).read_text().replace('"beam": 1', '"beam": 4'))
+    assert not merge.is_finished(out, {**SETTINGS, "beam": 4})
 
 
 def test_work_that_was_begun_anew_is_not_taken_for_what_is_left_of_the_old(tmp_path: Path) -> None:
     """The file is gone, its record is not, and several processes start at the same moment."""
     out = tmp_path / "out.tsv"
     made_in(out)
-    record = partial.made_path(out).read_bytes()
+    record = merge.record_path(out).read_bytes()
     out.unlink()
-    assert not partial.is_made(out, MADE)
+    assert not merge.is_finished(out, SETTINGS)
     stopped(out, 1, share=Share(0, 2))
-    partial.made_path(out).write_bytes(record)  # as another process has read it a moment before
-    assert not partial.is_made(out, MADE)
+    merge.record_path(out).write_bytes(record)  # as another process has read it a moment before
+    assert not merge.is_finished(out, SETTINGS)
     assert partial.partial_path(out, Share(0, 2)).exists()
 
 
 def test_processes_that_work_together_tell_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "LOOK_EVERY", 0.0)
-    out, told = tmp_path / "out.tsv", dict[int, list[Done]]()
+    monkeypatch.setattr(line_job, "LOOK_EVERY", 0.0)
+    out, told = tmp_path / "out.tsv", dict[int, list[Saved]]()
     for number in (1, 0):
         assert work(out, share=Share(number, 2, together=True), progress=told.setdefault(number, []).append)
     assert not told[1], "the first talks"
     assert 0 < told[0][0].lines < told[0][-1].lines <= len(LINES)
-    assert partial.progress_of(out, Share(0, 2)).lines == len(LINES)
+    assert partial.saved_by_all(out, Share(0, 2)).lines == len(LINES)
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])
 def test_the_size_of_a_share(tmp_path: Path, count: int) -> None:
     out, found = tmp_path / "out.tsv", list[tuple[int, int]]()
     for share in Share(0, count).all():
-        seen = list[Done]()
+        seen = list[Saved]()
         assert work(out, share=share, progress=seen.append)
         # By the plan that it was begun with.
-        found.append(bulk.size_of(LINES, out, share, MADE, SAMPLED, translator().on_gpu))
+        found.append(line_job.share_size(translator(), job(out), share))
         assert found[-1] == (seen[-1].lines, seen[-1].source_bytes)
     assert sum(lines for lines, _ in found) == len(LINES)
     assert sum(size for _, size in found) == sum(len(line.encode()) for line in LINES)
@@ -293,9 +296,9 @@ def test_shares_of_different_work_are_refused(expected: bytes, tmp_path: Path) -
     with pytest.raises(ConfigError, match="begun in 2 parts, not 1"):
         work(out)
     with pytest.raises(ConfigError, match="begun with beam 1, not 4"):
-        work(out, share=Share(1, 2), made={**MADE, "beam": 4})
+        work(out, share=Share(1, 2), settings={**SETTINGS, "beam": 4})
     assert work(out, share=Share(1, 2), plan=Plan(1, 1, 1)), "the plan that was begun with is used"
-    assert partial.finish(out, share=Share(1, 2))
+    assert merge.merge(out, share=Share(1, 2))
     assert out.read_bytes() == expected
 
 
@@ -306,10 +309,10 @@ def test_shares_begun_at_the_same_moment_with_other_settings_are_not_merged(tmp_
     state = partial.state_path(out, one)
     content = state.read_text()
     state.unlink()
-    assert work(out, share=other, made={**MADE, "beam": 4})
+    assert work(out, share=other, settings={**SETTINGS, "beam": 4})
     state.write_text(content)
     with pytest.raises(ConfigError, match="begun with beam 4, not 1"):
-        partial.finish(out, share=other)
+        merge.merge(out, share=other)
     assert not out.exists()
 
 
@@ -324,7 +327,7 @@ def test_a_part_that_is_done_writes_nothing_when_it_starts_again(
         raise AssertionError("written")
 
     monkeypatch.setattr(partial, "save_state", refuse)
-    assert work(out, share=one, lines=iter(()))
+    assert work(out, share=one, lines=lambda: iter(()))
 
 
 def test_what_killed_processes_were_writing_is_removed_when_nobody_writes_any_more(tmp_path: Path) -> None:
@@ -334,10 +337,10 @@ def test_what_killed_processes_were_writing_is_removed_when_nobody_writes_any_mo
         assert work(out, share=share)
     for path in written:
         path.touch()
-    assert partial.finish(out, share=Share(0, 2))
+    assert merge.merge(out, share=Share(0, 2))
     assert not any(path.exists() for path in written)
     written[0].touch()
-    assert not partial.is_made(out, {**MADE, "beam": 2})
+    assert not merge.is_finished(out, {**SETTINGS, "beam": 2})
     assert written[0].exists(), "by one who has just begun"
 
 
@@ -348,7 +351,7 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
     stopped(out, 1)
     with pytest.raises(ConfigError, match="begun with beam 1, not 4"):
-        work(out, made={**MADE, "beam": 4})
+        work(out, settings={**SETTINGS, "beam": 4})
 
 
 def test_settings_within_settings_are_named_one_by_one() -> None:
@@ -356,7 +359,7 @@ def test_settings_within_settings_are_named_one_by_one() -> None:
     now = {"beam": 4, "search": {"sampling": {"top_p": 0.8, "seed": 1}, "prefix": "So"}}
     with pytest.raises(ConfigError, match=r"begun with beam 1, not 4, top p 0\.9, not 0\.8, prefix unset, not So"):
         partial.refuse_changes(Path("out.partial.json"), before, now)
-    with pytest.raises(ConfigError, match=r"begun with sampling unset, not \(top p 0\.9, seed 1\): give"):
+    with pytest.raises(ConfigError, match=r"begun with sampling unset, not \(top p 0\.9, seed 1\): use"):
         partial.refuse_changes(Path("out.partial.json"), {"sampling": None}, {"sampling": {"top_p": 0.9, "seed": 1}})
 
 
@@ -364,9 +367,9 @@ def test_smaller_batches_may_go_on(tmp_path: Path) -> None:
     """After one that was too large for the memory."""
     out = tmp_path / "out.tsv"
     stopped(out, 3)
-    options = TranslateOptions(sampling=SamplingOptions(), seed=3, alignments=False, batch_tokens=20)
+    options = TranslateOptions(sampling=SamplingOptions(), seed=3, batch_tokens=20)
     assert work(out, options=options, plan=Plan(7, 1000, 50))
-    assert partial.finish(out)
+    assert merge.merge(out)
     assert [line.split("\t")[1] for line in out.read_text().splitlines()] == LINES
 
 
@@ -382,7 +385,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="0 bytes, but"):
         work(out)
     path.write_bytes(content)
-    old = json.dumps({"lines": 4, "bytes": 10, "chunk": 1024, "made": MADE})
+    old = json.dumps({"lines": 4, "bytes": 10, "chunk": 1024, "made": SETTINGS})
     for damaged in ("[]", "{}", old, '{"format": 2, "made": 3, "plan": {}, "done": {}}', '{"li', before[:-30] + "}"):
         state.write_text(damaged)
         with pytest.raises(CheckpointError, match="damaged"):
@@ -391,7 +394,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"damaged, or of another version: remove .* to start anew"):
         work(out)
     state.unlink()
-    with pytest.raises(CheckpointError, match=r"without out.tsv.partial.json: remove it to start anew"):
+    with pytest.raises(CheckpointError, match=r"its state file out.tsv.partial.json is missing: remove it"):
         work(out)
     path.unlink()
     assert work(out)
@@ -406,10 +409,10 @@ def test_no_byte_of_a_partial_result_can_change_unseen(expected: bytes, tmp_path
     for place in rng.sample(range(len(content)), 60):
         path.write_bytes(content[:place] + bytes([content[place] ^ 1 << rng.randrange(7)]) + content[place + 1 :])
         with pytest.raises(CheckpointError, match=r"damaged at byte|lines are missing"):
-            partial.finish(out)
+            merge.merge(out)
     assert not out.exists()
     path.write_bytes(content)
-    assert partial.finish(out)
+    assert merge.merge(out)
     assert out.read_bytes() == expected
 
 
@@ -422,7 +425,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
             work(out)
         yield LINES[1]
 
-    assert work(out, lines=lines(), plan=Plan(1, 1000, 20))
+    assert work(out, lines=lines, plan=Plan(1, 1000, 20))
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
@@ -431,7 +434,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_nothing_to_translate(tmp_path: Path) -> None:
-    assert made_in(tmp_path / "out", lines=iter([])) == b""
+    assert made_in(tmp_path / "out", lines=lambda: iter([])) == b""
 
 
 # --- how lines are grouped -----------------------------------------------------------------------------
@@ -441,7 +444,7 @@ def test_groups_have_similar_lengths_and_costs() -> None:
     rng = random.Random(1)
     lines = ["x" * rng.choice([*range(400), 20_000]) + "é" for _ in range(3000)]
     plan = Plan(1000, 2_000_000, 2000)
-    found = list(bulk.groups(iter(lines), plan, 4, Done()))
+    found = list(grouping.groups(iter(lines), plan, 4))
     assert [group.number for group in found] == list(range(len(found)))
     placed = [group.first_line + place for group in found for place in group.lines]
     assert sorted(placed) == list(range(len(lines)))
@@ -452,31 +455,31 @@ def test_groups_have_similar_lengths_and_costs() -> None:
     padding = sum(len(group.texts) * len(group.texts[0]) - sum(map(len, group.texts)) for group in found)
     assert padding < 0.05 * sum(map(len, lines))
     middle = found[len(found) // 2]
-    there = Done(groups=middle.number, window_line=middle.first_line, window_group=middle.first_group)
-    again = [group for group in bulk.groups(iter(lines), plan, 4, there) if group.number >= middle.number]
+    there = grouping.groups(iter(lines), plan, 4, first_line=middle.first_line, first_group=middle.first_group)
+    again = [group for group in there if group.number >= middle.number]
     assert again == found[middle.number :]
 
 
 def test_a_window_is_bounded_by_its_text() -> None:
     lines = ["x" * 600, "y" * 600, "z" * 100, "", *["w"] * 20]
-    found = list(bulk.windows(iter(lines), Plan(8, 1000, 1)))
+    found = list(grouping.windows(iter(lines), Plan(8, 1000, 1)))
     assert [line for window in found for line in window] == lines
     assert [len(window) for window in found] == [1, 8, 8, 7]
 
 
 def test_the_digest_names_weights_and_tokenizer() -> None:
     one, again, other = translator(), translator(), translator(both_directions=True)
-    assert bulk.model_digest(one) == bulk.model_digest(again) != bulk.model_digest(other)
-    changed = Translator(copy.deepcopy(taught(steps=0)), "cpu")
-    before = bulk.model_digest(changed)
+    assert one.model_digest() == again.model_digest() != other.model_digest()
+    changed = Translator(copy.deepcopy(taught(steps=0)), device="cpu")
+    before = changed.model_digest()
     next(changed.model.parameters()).data[0] += 1e-3
-    assert bulk.model_digest(changed) != before
+    assert changed.model_digest() != before
 
 
 def test_the_state_can_be_read(tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
     stopped(out, 2)
     state = json.loads(partial.state_path(out).read_text())
-    assert 0 < state["done"]["lines"] < len(LINES)
-    assert state["done"]["bytes"] == partial.partial_path(out).stat().st_size
-    assert state["made"] == MADE
+    assert 0 < state["saved"]["lines"] < len(LINES)
+    assert state["saved"]["bytes"] == partial.partial_path(out).stat().st_size
+    assert state["settings"] == SETTINGS

@@ -5,13 +5,15 @@ from typing import Any
 import pytest
 
 from headwise.cli import parser
-from headwise.cli.train import train_tables
+from headwise.cli.train import run_keywords
 from headwise.errors import ConfigError
 from headwise.presets import DEFAULTS, PRESETS, resolve
+from headwise.train.one_call import run_tables
 
 
 def tables(*options: str) -> dict[str, Any]:
-    return train_tables(parser().parse_args(["train", "--out", "run", *options]))
+    args = parser().parse_args(["train", "--out", "run", *options])
+    return run_tables(args.recipe, run_keywords(args))
 
 
 @pytest.mark.parametrize(

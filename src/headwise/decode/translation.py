@@ -1,0 +1,123 @@
+"""The options and the result of a translation: plain values, which need neither PyTorch nor a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from headwise.decode.alignment import Alignment
+from headwise.decode.search.options import WIDEST, SamplingOptions
+from headwise.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class TranslateOptions:
+    """Search options of a translation. The defaults suit most models."""
+
+    beam: int = 4
+    """Beam width; 1 is greedy search."""
+    candidates: int = 1
+    """Translations to return for each text; the beam is widened to this number."""
+    length_penalty: float = 1.0
+    """Exponent of the length that divides the log-probability; 0: no normalisation."""
+    max_ratio: float = 2.0
+    max_extra: int = 10
+    """A translation has at most max_ratio * source tokens + max_extra tokens."""
+    no_repeat: int = 0
+    """Size of an n-gram that may not occur twice in a translation; 0: no limit."""
+    sampling: SamplingOptions | None = None
+    """Sample instead of searching; `candidates` gives the number of samples."""
+    seed: int = 0
+    """Seed of the sampling."""
+    batch_tokens: int = 0
+    """Source tokens times beam, padding included, that are searched together; 0: a size that suits the device."""
+    exact: bool = False
+    """Search until no better translation can be found; slower, and hardly ever better to read."""
+    alignments: bool = False
+    """Compute word alignments, which takes another pass over each translation."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.beam <= WIDEST:
+            raise ConfigError(f"beam must be between 1 and {WIDEST:,}, not {self.beam:,}")
+        if not 1 <= self.candidates <= WIDEST:
+            raise ConfigError(f"candidates must be between 1 and {WIDEST:,}, not {self.candidates:,}")
+        if not abs(self.length_penalty) <= 10:
+            raise ConfigError(f"length_penalty must be between -10 and 10, not {self.length_penalty}")
+        if not 0 <= self.max_ratio <= 1000:
+            raise ConfigError(f"the length limit max_ratio must be between 0 and 1000, not {self.max_ratio}")
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError("the seed must be at least 0 and below 2^63")
+        if self.no_repeat < 0:
+            raise ConfigError(f"no_repeat, the size of an n-gram, must not be negative, not {self.no_repeat}")
+
+    @property
+    def width(self) -> int:
+        """Hypotheses per sentence that are searched or sampled together."""
+        return self.candidates if self.sampling else max(self.beam, self.candidates)
+
+
+class TranslateKeywords(TypedDict, total=False):
+    """The fields of `TranslateOptions` as keyword arguments."""
+
+    beam: int
+    candidates: int
+    length_penalty: float
+    max_ratio: float
+    max_extra: int
+    no_repeat: int
+    sampling: SamplingOptions | None
+    seed: int
+    batch_tokens: int
+    exact: bool
+    alignments: bool
+
+
+def options_from(options: TranslateOptions | None, keywords: Mapping[str, Any]) -> TranslateOptions:
+    """Search options, given as one value or as keywords; both together are refused."""
+    unknown = [name for name in keywords if name not in TranslateKeywords.__annotations__]
+    if unknown:
+        known = ", ".join(TranslateKeywords.__annotations__)
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}; the search options are {known}")
+    if options is None:
+        return TranslateOptions(**keywords)
+    if keywords:
+        raise ConfigError(f"give {', '.join(keywords)} as part of `options`, or leave `options` out")
+    return options
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation of one text. `str(translation)` is its text."""
+
+    text: str
+    score: float
+    """Log-probability over length ** length_penalty; a text of several sentences has the mean of their scores."""
+    tokens: list[str] = field(default_factory=list)
+    alignment: Alignment = field(default_factory=list)
+    """Pairs (source word, target word), counted from 0 in the words between spaces; empty unless asked for."""
+    alternatives: list[Translation] = field(default_factory=list)
+    """The next best translations, best first; a text of several sentences has none."""
+    complete: bool = True
+    """False if the length limit ended the translation before the model did."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def candidates(self) -> list[Translation]:
+        """This translation and its alternatives, best first."""
+        return [self, *self.alternatives]
+
+
+def check_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
+    """The texts as a list; anything but strings is refused with a message that names the offender."""
+    if isinstance(texts, bytes):
+        raise TypeError(f"{what} must be str, not bytes: decode them first")
+    if not isinstance(texts, Iterable):
+        raise TypeError(f"{what} must be a str or an iterable of str, not {type(texts).__name__}")
+    found = list(texts)
+    for number, text in enumerate(found):
+        if not isinstance(text, str):
+            raise TypeError(f"{what}[{number}] must be a str, not {type(text).__name__}")
+    return found

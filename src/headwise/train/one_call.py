@@ -1,0 +1,237 @@
+"""Training in one call: `headwise.train(pairs="memory.tmx", source="en", target="de", out="my-model")`.
+
+The keywords are the options of `headwise train`; they are laid over a recipe, if one is given.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import headwise
+from headwise.config import Recipe, modern_model, override, read_recipe
+from headwise.data.read.files import format_suffix
+from headwise.errors import CheckpointError, ConfigError
+from headwise.presets import DEFAULTS
+
+if TYPE_CHECKING:
+    from headwise.train.job import Say
+    from headwise.train.run import Outcome
+
+Files = str | Path | Sequence[str | Path]
+
+
+class RunKeywords(TypedDict, total=False):
+    """Keywords that describe a training run. `source` and `target` are language codes."""
+
+    out: str | Path | None
+    task: str | None
+    init: str | Path | None
+    preset: str | None
+    pairs: Files | None
+    source_files: Files | None
+    target_files: Files | None
+    text: Files | None
+    labelled: Files | None
+    images: Files | None
+    valid_pairs: Files | None
+    valid_source_files: Files | None
+    valid_target_files: Files | None
+    valid_text: Files | None
+    valid_labelled: Files | None
+    valid_images: Files | None
+    source: str | None
+    target: str | None
+    both_directions: bool | None
+    steps: int | None
+    batch_tokens: int | None
+    vocabulary: int | None
+    seed: int | None
+    device: str | None
+    tensorboard: bool | None
+    settings: Mapping[str, Any]
+    """Any other keys of a recipe, such as {"train.checkpoint_every": 200}."""
+
+
+def train(
+    recipe: Recipe | Mapping[str, Any] | str | Path | None = None,
+    *,
+    say: "Say" = print,
+    **keywords: Unpack[RunKeywords],
+) -> "Outcome":
+    """Train a model, and leave its folder at `out`; a run that exists there continues where it stopped.
+
+    `recipe` is a TOML file, the name of a recipe that Headwise ships, tables, or a whole `Recipe`; the keywords
+    override it. Without a recipe, `pairs` (or `source_files` and `target_files`, `text`, `labelled`, `images`) are the
+    training data.
+    """
+    from headwise.train import run
+
+    return run.train(complete_recipe(recipe, **keywords), say)
+
+
+def complete_recipe(
+    recipe: Recipe | Mapping[str, Any] | str | Path | None = None, **keywords: Unpack[RunKeywords]
+) -> Recipe:
+    """The recipe that `train` with the same arguments follows."""
+    from headwise.train.start import recipe_from
+
+    if not isinstance(recipe, Recipe):
+        return recipe_from(run_tables(recipe, keywords))
+    if keywords:
+        raise ConfigError(f"a whole Recipe takes no further keywords: leave out {', '.join(keywords)}")
+    return recipe
+
+
+def run_tables(
+    recipe: Mapping[str, Any] | str | Path | None, keywords: RunKeywords, more: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """The tables of a recipe with the keywords laid over them; `more` are further training corpora."""
+    unknown = [name for name in keywords if name not in RunKeywords.__annotations__]
+    if unknown:
+        raise TypeError(f"train() has no keyword {unknown[0]!r}; it has: {', '.join(RunKeywords.__annotations__)}")
+    corpora, valid = corpus_tables(keywords, ""), corpus_tables(keywords, "valid_")
+    out = keywords.get("out")
+    if isinstance(recipe, Mapping):
+        tables: dict[str, Any] = dict(recipe)
+    elif recipe is not None:
+        tables = read_recipe(recipe_path(str(recipe)))
+    else:
+        tables = {} if corpora or more else stored_tables(out)
+    init = keywords.get("init") or tables.get("init")
+    task = keywords.get("task") or (None if "task" in tables else task_of(corpora, str(init) if init else None))
+    options: dict[str, Any] = {
+        "task": task,
+        "init": _text(keywords.get("init")),
+        "out": _text(out),
+        "seed": keywords.get("seed"),
+        "model.preset": keywords.get("preset"),
+        "text.vocabulary": keywords.get("vocabulary"),
+        "data.source_language": keywords.get("source"),
+        "data.target_language": keywords.get("target"),
+        "data.both_directions": keywords.get("both_directions"),
+        "data.train": [*corpora, *more] or None,
+        "data.valid": valid or None,
+        "train.steps": keywords.get("steps"),
+        "train.batch_tokens": keywords.get("batch_tokens"),
+        "train.device": keywords.get("device"),
+        "train.tensorboard": keywords.get("tensorboard"),
+    }
+    given = {key: value for key, value in options.items() if value is not None}
+    tables = override(tables, given | dict(keywords.get("settings", {})))
+    check_kinds(str(tables.get("task", "translation")), [*corpora, *valid])
+    data = tables.get("data", {})
+    if not isinstance(data, dict) or not data.get("train"):
+        if tables:
+            from headwise.train.start import recipe_from
+
+            recipe_from(tables)  # a misspelt key is the first thing to say
+        raise ConfigError(
+            "no training data: give --pairs FILE, or --source F and --target F, or --text, --labelled or --images, "
+            "or a recipe, or the --out of a run that was begun"
+        )
+    return tables
+
+
+def corpus_tables(keywords: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """The corpora that the keywords name; `prefix`: `valid_` for validation data."""
+    source, target = (list(_files(keywords.get(f"{prefix}{side}_files"))) for side in ("source", "target"))
+    if bool(source) != bool(target):
+        dashed = prefix.replace("_", "-")
+        raise ConfigError(f"--{dashed}source and --{dashed}target belong together")
+    kinds = ("pairs", "text", "labelled", "images")
+    corpora = [{kind: files} for kind in kinds if (files := list(_files(keywords.get(prefix + kind))))]
+    return [*corpora, {"source": source, "target": target}] if source else corpora
+
+
+def _files(given: Files | None) -> Iterator[str]:
+    yield from map(str, [given] if isinstance(given, str | Path) else given or ())
+
+
+def _text(path: str | Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+# --- recipes -------------------------------------------------------------------------------------------
+
+
+def recipes_folder() -> Path:
+    """The folder of the shipped recipes: in the installed package, or beside `src` in a clone."""
+    package = Path(headwise.__file__).parent
+    return next(
+        (folder for folder in (package / "recipes", package.parents[1] / "recipes") if folder.is_dir()), package
+    )
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """The shipped recipes by name, such as `multi30k_en_de` and `glue/sst2`."""
+    folder = recipes_folder()
+    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.toml"))}
+
+
+DATA_SUFFIXES = {
+    "--pairs": (".tmx", ".tsv", ".tab"),
+    "--labelled": (".csv",),
+    "--text": (".txt",),
+    "--images": (".npz",),
+}
+
+
+def recipe_path(name: str) -> Path:
+    """The file of a recipe, given by its path or by the name of a shipped recipe."""
+    path = Path(name)
+    shipped = shipped_recipes()
+    if not path.is_file() and name.removesuffix(".toml").removeprefix("recipes/") in shipped:
+        return shipped[name.removesuffix(".toml").removeprefix("recipes/")]
+    for option, suffixes in DATA_SUFFIXES.items():
+        if format_suffix(path) in suffixes:
+            raise ConfigError(f"{name} is no recipe: did you mean {option} {name}?")
+    if format_suffix(path) in (".jsonl", ".json"):
+        raise ConfigError(f"{name} is no recipe: did you mean --pairs {name}, or --labelled {name}?")
+    if not path.is_file() and path.suffix != ".toml":
+        raise ConfigError(f"{name}: no such recipe; shipped recipes are: {', '.join(shipped)}")
+    return path
+
+
+def stored_tables(out: str | Path | None) -> dict[str, Any]:
+    """The recipe of the run in this folder, which continues; empty if there is none."""
+    path = Path(out or "", "recipe.json")
+    if not out or not path.is_file():
+        return {}
+    from headwise.train.run_folder import stored_recipe
+
+    stored = stored_recipe(Path(out))
+    if not isinstance(stored.get("model"), dict):
+        raise CheckpointError(f"{path}: damaged: it is no recipe")
+    return {**stored, "model": modern_model(stored["model"])}
+
+
+# --- tasks ---------------------------------------------------------------------------------------------
+
+
+KINDS = {
+    "pairs": ("translation",),
+    "source": ("translation",),
+    "text": ("causal_lm", "masked_lm"),
+    "labelled": ("classify",),
+    "images": ("images",),
+}
+"""Tasks that each kind of data is for; the first is the default unless the model to start from says otherwise."""
+
+
+def task_of(corpora: list[dict[str, Any]], init: str | None) -> str | None:
+    """The task that the data are for; None: they do not tell."""
+    tasks = next((KINDS[kind] for corpus in corpora for kind in corpus if kind in KINDS), ())
+    if len(tasks) > 1 and init:
+        from headwise.train.start import folder_config
+
+        family = folder_config(init).family
+        return family if family in tasks else tasks[0]
+    return next(iter(tasks), None)
+
+
+def check_kinds(task: str, corpora: list[dict[str, Any]]) -> None:
+    """Refuse data that are for another task."""
+    for kind in (kind for corpus in corpora for kind in corpus if kind in KINDS):
+        if task in DEFAULTS and task not in KINDS[kind]:
+            own = " or ".join(f"--{each}" for each, tasks in KINDS.items() if task in tasks)
+            raise ConfigError(f"--{kind} is for {' and '.join(KINDS[kind])}; for the task {task} give {own}")
