@@ -69,7 +69,7 @@ VARIANTS = {
 SMALL: dict[str, dict[str, Any]] = {
     "": {
         "model.dropout": 0.1,
-        "model.attention_dropout": 0.1,
+        "model.attention.dropout": 0.1,
         "train.learning_rate": 2e-4,
         "train.validate_every": 10**6,
         "train.checkpoint_every": 10**6,
@@ -152,7 +152,7 @@ def main() -> None:
 
 def planned(args: argparse.Namespace, models: dict[str, list[str]]) -> Iterator[Run]:
     """Every run; seeds outermost, so that a table can be read before all of them are done."""
-    from headwise.config import override, read_recipe
+    from headwise.recipe import override, read_recipe
 
     chosen = args.variants or [name for name, variant in VARIANTS.items() if any(possible(variant, models))]
     for name in chosen:
@@ -183,7 +183,7 @@ def planned(args: argparse.Namespace, models: dict[str, list[str]]) -> Iterator[
 
 def task_settings(model: str, task: str, small: bool, settings: Sequence[str]) -> dict[str, Any]:
     """What is set for all tasks, then what is set for this one."""
-    from headwise.config import parse_setting
+    from headwise.recipe import parse_setting
 
     chosen = {**SMALL[""], **SMALL.get(model, {}), **SMALL[task]} if small else {}
     for setting in settings:
@@ -235,10 +235,10 @@ def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
     """One run, in a process of its own."""
     import torch
 
-    from headwise.config import to_tables
     from headwise.files.tables import read_json
     from headwise.models.folder.config_file import WEIGHTS
     from headwise.models.folder.run_layout import CHECKPOINTS
+    from headwise.recipe import to_tables
     from headwise.train.run import train
     from headwise.train.run_folder import SCORES, stored_recipe
     from headwise.train.start import recipe_from

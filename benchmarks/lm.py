@@ -17,10 +17,11 @@ from pathlib import Path
 
 from rows import Row, add_output, show, write
 
-from headwise.config import ModelConfig, Recipe, from_tables
+from headwise.config import ModelConfig, Recipe
 from headwise.data.read.files import numbered_lines
 from headwise.models.folder.load import load
 from headwise.models.folder.weights import parameter_count, weights_of
+from headwise.recipe import from_tables
 from headwise.train.report.console import read_log
 from headwise.train.run_folder import SCORES, stored_recipe
 
@@ -104,7 +105,7 @@ def matrix(name: str, dimensions: int) -> bool:
 
 def attention_flops(model: ModelConfig, block: int) -> int:
     """FLOPs of attention per token, forward and backward: 4 * D per key and layer for scores and weighted sums."""
-    return 0 if model.stack == "lstm" else 3 * 4 * model.width * model.decoder_layers * (block + 1) // 2
+    return 0 if model.stack == "lstm" else 3 * 4 * model.width * model.layers * (block + 1) // 2
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from rows import Row, add_output, show, write
 from torch import Tensor, nn
 
-from headwise.config import Recipe, override, parse_setting, read_recipe
+from headwise.config import Recipe
 from headwise.data.batch.prefetch import prefetch
 from headwise.data.batch.stream import batches_from
 from headwise.data.read.corpus import corpus_languages, read_corpus
@@ -28,6 +28,7 @@ from headwise.decode.batching import by_length, padded
 from headwise.devices import best_device
 from headwise.evaluate import compare
 from headwise.presets import resolve
+from headwise.recipe import override, parse_setting, read_recipe
 from headwise.train.step.schedules import learning_rate
 from headwise.train.tasks.translation_task import TranslationJob, open_job
 
@@ -68,16 +69,16 @@ def marian(recipe: Recipe, tokenizer: Any) -> Any:
         MarianConfig(
             vocab_size=tokenizer.size,
             d_model=shape.width,
-            encoder_layers=shape.encoder_layers,
-            decoder_layers=shape.decoder_layers,
-            encoder_attention_heads=shape.heads,
-            decoder_attention_heads=shape.heads,
-            encoder_ffn_dim=shape.hidden,
-            decoder_ffn_dim=shape.hidden,
-            activation_function=shape.activation,
+            encoder_layers=shape.encoder_side.layers,
+            decoder_layers=shape.layers,
+            encoder_attention_heads=shape.attention.heads,
+            decoder_attention_heads=shape.attention.heads,
+            encoder_ffn_dim=shape.feed_forward.hidden,
+            decoder_ffn_dim=shape.feed_forward.hidden,
+            activation_function=shape.feed_forward.activation,
             dropout=shape.dropout,
-            attention_dropout=shape.attention_dropout,
-            activation_dropout=shape.hidden_dropout,
+            attention_dropout=shape.attention.dropout,
+            activation_dropout=shape.feed_forward.dropout,
             scale_embedding=True,
             max_position_embeddings=512,
             pad_token_id=tokenizer.pad,

@@ -34,9 +34,9 @@ VARIANTS: dict[str, list[str]] = {
     "level then down": ["train.schedule=warmup_stable_decay", "train.decay=0.6"],
     "twice the batch": ["train.batch_tokens=32768", "train.steps=800", "train.learning_rate=0.003"],
     "half the batch": ["train.batch_tokens=8192", "train.steps=2000"],
-    "rotary": ["model.positions=rotary"],
-    "rotary, 800 steps": ["model.positions=rotary", "train.steps=800"],
-    "no attention dropout": ["model.attention_dropout=0.0"],
+    "rotary": ["model.positions.kind=rotary"],
+    "rotary, 800 steps": ["model.positions.kind=rotary", "train.steps=800"],
+    "no attention dropout": ["model.attention.dropout=0.0"],
     "compiled": ["train.compile=true"],
 }
 

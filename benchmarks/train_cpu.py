@@ -229,12 +229,12 @@ def marian(config: ModelConfig, vocabulary: int, attention: str) -> Step:
         vocab_size=vocabulary,
         decoder_vocab_size=vocabulary,
         d_model=config.width,
-        encoder_layers=config.encoder_layers,
-        decoder_layers=config.decoder_layers,
-        encoder_attention_heads=config.heads,
-        decoder_attention_heads=config.heads,
-        encoder_ffn_dim=config.hidden,
-        decoder_ffn_dim=config.hidden,
+        encoder_layers=config.encoder_side.layers,
+        decoder_layers=config.layers,
+        encoder_attention_heads=config.attention.heads,
+        decoder_attention_heads=config.attention.heads,
+        encoder_ffn_dim=config.feed_forward.hidden,
+        decoder_ffn_dim=config.feed_forward.hidden,
         activation_function="relu",
         dropout=DROPOUT,
         attention_dropout=0.0,
@@ -270,13 +270,13 @@ class TorchTransformer(nn.Module):
         self.positions = Sinusoidal(config.width).table(torch.arange(512))
         self.dropout = nn.Dropout(config.dropout)
         self.scale = math.sqrt(config.width)
-        pre = config.norm_order == "pre"
+        pre = config.norm.order == "pre"
         self.transformer = nn.Transformer(
             config.width,
-            config.heads,
-            config.encoder_layers,
-            config.decoder_layers,
-            config.hidden,
+            config.attention.heads,
+            config.encoder_side.layers,
+            config.layers,
+            config.feed_forward.hidden,
             config.dropout,
             batch_first=True,
             norm_first=pre,

@@ -36,6 +36,7 @@ from headwise.data.batch.padded_pairs import PaddedBatch
 from headwise.data.batch.stream import batches_from
 from headwise.models.build import build
 from headwise.presets import preset_config, resolve
+from headwise.recipe import replaced
 from headwise.train.step.backward import Graphed, Plain, compile_layers
 from headwise.train.step.optimiser import clip_gradients, make_optimiser, update
 from headwise.train.tasks.translation_task import teacher_forcing
@@ -96,9 +97,9 @@ def padded_batches(count: int, budget: int) -> list[PaddedBatch]:
 
 def flops(config: ModelConfig) -> float:
     """Of a step, for a source and a target token: 6 for each weight of a matrix product. Scores are not counted."""
-    width, hidden = config.width, config.hidden
-    encoder = config.encoder_layers * (4 * width**2 + 2 * width * hidden)
-    decoder = config.decoder_layers * (8 * width**2 + 2 * width * hidden)
+    width, hidden = config.width, config.feed_forward.hidden
+    encoder = config.encoder_side.layers * (4 * width**2 + 2 * width * hidden)
+    decoder = config.layers * (8 * width**2 + 2 * width * hidden)
     return 6.0 * (encoder + decoder + VOCABULARY * width)
 
 
@@ -155,8 +156,12 @@ def transformers_marian(config: ModelConfig) -> Step:
 
     sizes = {
         f"{side}_{key}": value
-        for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers))
-        for key, value in (("layers", layers), ("attention_heads", config.heads), ("ffn_dim", config.hidden))
+        for side, layers in (("encoder", config.encoder_side.layers), ("decoder", config.layers))
+        for key, value in (
+            ("layers", layers),
+            ("attention_heads", config.attention.heads),
+            ("ffn_dim", config.feed_forward.hidden),
+        )
     }
     model = MarianMTModel(
         MarianConfig(
@@ -179,8 +184,10 @@ class TorchTransformer(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY, config.width)
         nn.init.normal_(self.embedding.weight, std=config.width**-0.5)
-        layers = config.encoder_layers, config.decoder_layers
-        self.inner = nn.Transformer(config.width, config.heads, *layers, config.hidden, 0.1, batch_first=True)
+        layers = config.encoder_side.layers, config.layers
+        self.inner = nn.Transformer(
+            config.width, config.attention.heads, *layers, config.feed_forward.hidden, 0.1, batch_first=True
+        )
         self.register_buffer("positions", torch.randn(512, config.width) * 0.1)
 
     def forward(self, source: Tensor, shown: Tensor) -> Tensor:
@@ -241,7 +248,7 @@ def measure(name: str, config: ModelConfig, steps: int, budget: int, shapes: int
         "start s": round(start, 1),
         "GiB": round(torch.cuda.max_memory_allocated() / 2**30, 1),
         "width": config.width,
-        "layers": f"{config.encoder_layers}+{config.decoder_layers}",
+        "layers": f"{config.encoder_side.layers}+{config.layers}",
     }
     if profile:
         show_profile(step, batches)
@@ -274,14 +281,16 @@ def free() -> None:
 
 def growth(budget: int, steps: int) -> Iterator[Row]:
     """A small model, and larger ones: width and depth times 1, 2, 4, 8."""
-    small = dataclasses.replace(
-        preset_config("base"), width=256, hidden=1024, heads=4, encoder_layers=2, decoder_layers=2
+    small = replaced(
+        preset_config("base"), {"width": 256, "feed_forward.hidden": 1024, "attention.heads": 4, "layers": 2}
     )
     for factor in (1, 2, 4, 8):
-        wide = dataclasses.replace(small, width=256 * factor, hidden=1024 * factor, heads=4 * factor)
+        wide = replaced(
+            small, {"width": 256 * factor, "feed_forward.hidden": 1024 * factor, "attention.heads": 4 * factor}
+        )
         yield {"grown": f"width x {factor}", **measure("packed", wide, steps, budget)}
     for factor in (2, 4, 8):
-        deep = dataclasses.replace(small, encoder_layers=2 * factor, decoder_layers=2 * factor)
+        deep = replaced(small, {"layers": 2 * factor})
         yield {"grown": f"depth x {factor}", **measure("packed", deep, steps, budget)}
 
 
@@ -289,14 +298,14 @@ def curve(recipe_file: Path, settings: Sequence[str], steps: int) -> Iterator[Ro
     """Losses on equal batches: packed, compiled, as a CUDA graph against padded and plain; no dropout, one seed."""
     import tempfile
 
-    from headwise.config import override, parse_setting, read_recipe
     from headwise.data.batch.packed_pairs import PackedPairStream
+    from headwise.recipe import override, parse_setting, read_recipe
     from headwise.train.step.schedules import learning_rate
     from headwise.train.tasks.translation_task import open_job
 
     given = dict(parse_setting(setting) for setting in settings)
     with tempfile.TemporaryDirectory() as folder:
-        fixed = {"out": folder, "model.dropout": 0.0, "model.attention_dropout": 0.0, "train.packed": "always"}
+        fixed = {"out": folder, "model.dropout": 0.0, "model.attention.dropout": 0.0, "train.packed": "always"}
         recipe = resolve(override(read_recipe(recipe_file), {**fixed, "text.sampling": 0.0, **given}))
         curves: list[list[float]] = []
         for fast in (True, False):

@@ -42,11 +42,11 @@ def make(name: str, loaded: LoadedModel) -> Run:
 def limits(loaded: LoadedModel, batch: int, beam: int, length: int) -> tuple[float, float]:
     """Tokens per second that arithmetic and memory allow."""
     config = loaded.config
-    width, hidden, rows = config.width, config.hidden, batch * beam
-    decoder = config.decoder_layers * (6 * width**2 + 2 * width * hidden) + loaded.description.rows * width
-    encoder = config.encoder_layers * (4 * width**2 + 2 * width * hidden) + config.decoder_layers * 2 * width**2
+    width, hidden, rows = config.width, config.feed_forward.hidden, batch * beam
+    decoder = config.layers * (6 * width**2 + 2 * width * hidden) + loaded.description.rows * width
+    encoder = config.encoder_side.layers * (4 * width**2 + 2 * width * hidden) + config.layers * 2 * width**2
     flops = 2.0 * (decoder * rows + encoder * batch) * length
-    cached = config.decoder_layers * 2 * width * 2 * (rows * length / 2 + batch * length)
+    cached = config.layers * 2 * width * 2 * (rows * length / 2 + batch * length)
     read = length * (2.0 * decoder + cached) + 2.0 * encoder
     return batch * length / (flops / ARITHMETIC), batch * length / (read / MEMORY)
 

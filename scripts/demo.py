@@ -12,7 +12,7 @@ from headwise.presets import resolve
 from headwise.train.run import train
 
 RECIPE = {
-    "model": {"preset": "tiny", "encoder_layers": 3, "decoder_layers": 2, "dropout": 0.1},
+    "model": {"preset": "tiny", "encoder.layers": 3, "layers": 2, "dropout": 0.1},
     "text": {"vocabulary": 3000},
     "data": {
         "source_language": "en",

@@ -9,6 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from headwise.config import ModelConfig, TextConfig
 from headwise.models.folder.description import LoadedModel, Task
+from headwise.recipe import replaced
 from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from tests.shapes import PAD, random_model, small
@@ -30,34 +31,46 @@ def loaded(config: ModelConfig, task: Task, words: Tokenizer | None) -> LoadedMo
     return LoadedModel(model, words, config, task)
 
 
-GPT = small(family="causal_lm", norm_order="pre", positions="learned", max_positions=48, embedding_scale=False)
+GPT = small(
+    family="causal_lm",
+    norm__order="pre",
+    positions__kind="learned",
+    positions__max_positions=48,
+    embedding__scale=False,
+)
 LLAMA = small(
     family="causal_lm",
-    norm_order="pre",
-    norm="rms",
-    positions="rotary",
-    feed_forward="gated",
-    activation="silu",
-    key_value_heads=2,
+    norm__order="pre",
+    norm__kind="rms",
+    positions__kind="rotary",
+    feed_forward__kind="gated",
+    feed_forward__activation="silu",
+    attention__key_value_heads=2,
     bias=False,
-    embedding_scale=False,
+    embedding__scale=False,
 )
 BERT = small(
     family="masked_lm",
-    positions="learned",
-    max_positions=24,
-    activation="gelu",
-    norm_epsilon=1e-12,
-    embedding_scale=False,
-    embedding_norm=True,
-    segments=2,
-    output_bias=True,
-    pooler="tanh",
+    positions__kind="learned",
+    positions__max_positions=24,
+    feed_forward__activation="gelu",
+    norm__epsilon=1e-12,
+    embedding__scale=False,
+    embedding__norm=True,
+    embedding__segments=2,
+    output__bias=True,
+    pooling__pooler="tanh",
 )
 VIT = small(
-    family="vision", image_size=8, patch_size=4, norm_order="pre", positions="learned", activation="gelu", classes=3
+    family="vision",
+    patches__image_size=8,
+    patches__patch_size=4,
+    norm__order="pre",
+    positions__kind="learned",
+    feed_forward__activation="gelu",
+    classes=3,
 )
-LSTM_LM = small(family="causal_lm", stack="lstm", positions="none", heads=1, decoder_layers=2)
+LSTM_LM = small(family="causal_lm", stack="lstm", positions__kind="none", attention__heads=1, layers=2)
 
 
 @cache
@@ -68,7 +81,9 @@ def language_model(config: ModelConfig = GPT) -> LoadedModel:
 @cache
 def remembering() -> LoadedModel:
     """A language model that has learned a handful of sentences by heart: what it writes ends."""
-    found = language_model(dataclasses.replace(LLAMA, width=32, hidden=64, key_value_heads=0, decoder_layers=2))
+    found = language_model(
+        replaced(LLAMA, {"width": 32, "feed_forward.hidden": 64, "attention.key_value_heads": None, "layers": 2})
+    )
     words = tokenizer()
     ends = [[words.eos, *words.encode(text), words.eos] for text in SOURCES]
     rows = [row[start:] for row in ends for start in (0, 1)]  # after another text, and at the start of a row
@@ -85,7 +100,7 @@ def remembering() -> LoadedModel:
 
 @cache
 def encoder(head: bool = True) -> LoadedModel:
-    config = dataclasses.replace(BERT, language_head=head)
+    config = replaced(BERT, {"output.language_head": head})
     return loaded(config, Task(kind="masked_lm" if head else "embed"), tokenizer("wordpiece", mask=True))
 
 

@@ -13,6 +13,7 @@ from headwise.config import ModelConfig, TextConfig
 from headwise.decode.translator import Translator
 from headwise.models.build import build
 from headwise.models.folder.description import LoadedModel, Task
+from headwise.recipe import model_config
 from headwise.text.kinds import train_tokenizer
 
 _SUBJECTS = [("The cat", "Die Katze"), ("A dog", "Ein Hund"), ("My sister", "Meine Schwester")]
@@ -22,7 +23,17 @@ _OBJECTS = [("an apple.", "einen Apfel."), ("the house.", "das Haus."), ("a smal
 PAIRS = [tuple(" ".join(words) for words in zip(*parts, strict=True)) for parts in product(_SUBJECTS, _VERBS, _OBJECTS)]
 SOURCES, TARGETS = [source for source, _ in PAIRS], [target for _, target in PAIRS]
 
-SHAPE = ModelConfig(width=32, encoder_layers=1, decoder_layers=2, heads=4, hidden=64, dropout=0.0, norm_order="pre")
+SHAPE = model_config(
+    {
+        "width": 32,
+        "encoder.layers": 1,
+        "layers": 2,
+        "attention.heads": 4,
+        "feed_forward.hidden": 64,
+        "dropout": 0.0,
+        "norm.order": "pre",
+    }
+)
 
 
 @cache

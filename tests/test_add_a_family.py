@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import torch
 
-from headwise.config import ModelConfig, from_tables
+from headwise.config import ModelConfig
 from headwise.models.build import build
 from headwise.models.folder.weights import weights_of
 from headwise.models.published import exchange as published
 from headwise.models.published.exchange import export_published, fitting_family
+from headwise.recipe import from_tables
 
 pytest.importorskip("transformers", reason="the reference library is a development dependency")
 
@@ -49,7 +50,7 @@ def test_the_family_conforms(page: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_its_preset_is_written_as_the_family(page: dict[str, Any]) -> None:
-    config = from_tables(ModelConfig, {**page["preset"], "width": 48, "hidden": 64, "decoder_layers": 2})
+    config = from_tables(ModelConfig, {**page["preset"], "width": 48, "feed_forward.hidden": 64, "layers": 2})
     assert fitting_family(config).model_type == "qwen2"
     with torch.device("meta"):
         model = build(config, 50, 0)

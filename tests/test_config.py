@@ -2,30 +2,30 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headwise import config as module
-from headwise.config import (
-    CorpusConfig,
-    DataConfig,
-    ModelConfig,
-    Recipe,
-    TextConfig,
-    TrainConfig,
-    from_tables,
-    override,
-    parse_setting,
-    read_recipe,
-    to_tables,
-)
+from headwise.config import CorpusConfig, DataConfig, ModelConfig, Recipe, TextConfig, TrainConfig
 from headwise.data.batch.stream import Position
 from headwise.errors import ConfigError
 from headwise.models.build import FAMILIES, build
 from headwise.models.folder.description import Task
 from headwise.presets import DEFAULT, DEFAULTS, PRESETS, preset_config, resolve
+from headwise.recipe import (
+    dotted,
+    from_tables,
+    model_config,
+    nested,
+    override,
+    parse_setting,
+    read_recipe,
+    replaced,
+    to_tables,
+)
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.run import JOBS
 
@@ -42,7 +42,7 @@ def changed(kind: type) -> Any:
         elif isinstance(default, int):
             values[field.name] = default + 3
         elif isinstance(default, float):
-            values[field.name] = default + 1 / 3
+            values[field.name] = default / 2 + 0.2
     return kind(**values)
 
 
@@ -83,13 +83,20 @@ def test_every_config_is_frozen(kind: type) -> None:
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"train": {"step": 5}}, r"unknown key train\.step; did you mean train\.steps\?"),
+        ({"train": {"step": 5}}, r"unknown key train\.step: did you mean train\.steps\?"),
         ({"train": {"batch_token": 5}}, r"did you mean train\.batch_tokens\?"),
         ({"model": {"layer": 5}}, r"unknown key model\.layer"),
-        ({"modle": {}}, r"unknown key modle; did you mean model\?"),
-        ({"data": {"clean": {"max_word": 3}}}, r"data\.clean\.max_word; did you mean data\.clean\.max_words\?"),
-        ({"data": {"train": [{}, {"pair": "x"}]}}, r"data\.train\[1\]\.pair; did you mean data\.train\[1\]\.pairs\?"),
-        ({"xyzzy": 1}, r"unknown key xyzzy; there are: task, seed, out, init, model, text, data, .*, train"),
+        ({"model": {"heads": 6}}, r"unknown key model\.heads: did you mean model\.attention\.heads"),
+        ({"model": {"norm_order": "pre"}}, r"model\.norm_order: did you mean model\.norm\.order\?"),
+        ({"model": {"rotary_base": 1.0}}, r"model\.rotary_base: did you mean model\.positions\.rotary\.base\?"),
+        ({"model": {"decoder_layers": 6}}, r"model\.decoder_layers: did you mean model\.layers or "),
+        ({"model.encoder_layers": 6}, r"model\.encoder_layers: did you mean model\.encoder\.layers\?"),
+        ({"steps": 3}, r"unknown key steps: did you mean train\.steps\?"),
+        ({"heads": 3}, r"unknown key heads: did you mean model\.attention\.heads"),
+        ({"modle": {}}, r"unknown key modle: did you mean model\?"),
+        ({"data": {"clean": {"max_word": 3}}}, r"data\.clean\.max_word: did you mean data\.clean\.max_words\?"),
+        ({"data": {"train": [{}, {"pair": "x"}]}}, r"data\.train\[1\]\.pair: did you mean data\.train\[1\]\.pairs\?"),
+        ({"xyzzy": 1}, r"unknown key xyzzy: there are: task, seed, out, init, model, text, data, .*, train"),
     ],
 )
 def test_an_unknown_key_is_refused_with_the_nearest(tables: dict[str, Any], message: str) -> None:
@@ -114,6 +121,7 @@ def test_an_unknown_key_is_refused_with_the_nearest(tables: dict[str, Any], mess
         ({"data": {"clean": "much"}}, r"data\.clean must be a table"),
         ({"data": {"train": ["a.tsv"]}}, r"data\.train\[0\] must be a table"),
         ({"data": {"train": [{"pairs": ["a", 2]}]}}, r"data\.train\[0\]\.pairs\[1\] must be a string, not 2"),
+        ({"model": {"norm": "rms"}}, r"model\.norm must be a table: did you mean model\.norm\.kind\?"),
         ({"model": {"tie": "some"}}, r"model\.tie must be one of all, decoder, embeddings, none, not 'some'"),
         ({"train": {"select_by": 3}}, r"train\.select_by must be a string"),
         ({"train": {"precision": 16}}, r"train\.precision must be one of auto, float32, bfloat16"),
@@ -145,6 +153,23 @@ def test_a_recipe_file_is_read(tmp_path: Path) -> None:
     recipe = resolve(read_recipe(path))
     assert (recipe.seed, recipe.train.steps, recipe.data.train[0].pairs) == (3, 7, ("ä.tsv",))
     assert recipe.model == preset_config("tiny")
+
+
+DEEP = [b"x = " + b"[" * 100_000, b"[" + b".".join([b"a"] * 5000) + b"]\ny = 1\n", b"x = " + b"[" * 300 + b"]" * 300]
+
+
+@pytest.mark.parametrize("content", [*DEEP, b"seed = " + b"9" * 5000], ids=["list", "table", "closed list", "number"])
+def test_a_file_that_would_break_the_reader_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "recipe.toml").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"recipe\.toml: ") as caught:
+        read_recipe(tmp_path / "recipe.toml")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["[" * 5000, "[" * 300 + "]" * 300, "9" * 5000], ids=["open", "closed", "number"])
+def test_a_setting_that_would_break_the_reader_is_refused(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"--set train\.steps: "):
+        parse_setting(f"train.steps={value}")
 
 
 @pytest.mark.parametrize("content", [b"seed = \n", b"seed 3", b"[train\n", b"\xff\xfe", b"seed = 1\nseed = 2\n"])
@@ -207,14 +232,100 @@ def test_a_setting_below_what_is_no_table_is_refused() -> None:
         override({"data": {"train": [{}]}}, {"data.train.pairs": "x"})
 
 
+# --- ranges --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("model.width", 10**12, "at most 1,048,576"),
+        ("model.width", 2**63, "at most"),
+        ("model.width", 10**19, "at most"),
+        ("model.width", 0, "at least 1"),
+        ("model.layers", 10**6, "at most 1,024"),
+        ("model.encoder.layers", 10**6, "at most 1,024"),
+        ("model.attention.heads", -1, "at least 1"),
+        ("model.attention.window", 0, "at least 1, or none"),
+        ("model.attention.scale", float("nan"), "above 0"),
+        ("model.feed_forward.hidden", 10**12, "at most"),
+        ("model.positions.max_positions", 10**19, "at most"),
+        ("model.positions.rotary.base", float("inf"), "below inf"),
+        ("model.embedding.segments", -1, "at least 0"),
+        ("model.patches.image_size", 10**6, "at most"),
+        ("model.dropout", 1.0, "at least 0 and below 1"),
+        ("text.vocabulary", -5, "at least 0"),
+        ("text.vocabulary", 10**20, "at most"),
+        ("train.steps", 0, "at least 1"),
+        ("train.clip", float("nan"), "at least 0"),
+        ("train.beta2", 1.0, "at least 0 and below 1"),
+        ("language.block", 1, "at least 2"),
+        ("tune.layer_decay", 0.0, "above 0 and at most 1"),
+        ("seed", -1, "at least 0"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_where_it_is_read(key: str, value: float, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{re.escape(key)} must be {message}"):
+        resolve(override({}, {key: value}))
+
+
+@pytest.mark.parametrize("vocabulary", [-5, 10**20])
+def test_a_vocabulary_that_cannot_be_is_refused(vocabulary: int) -> None:
+    with pytest.raises(ConfigError, match="a vocabulary of"):
+        build(preset_config("tiny"), vocabulary, 0)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_model_has_patches_if_it_reads_images_alone(name: str) -> None:
+    config = preset_config(name)
+    assert (config.patches is not None) == (config.family == "vision")
+    assert name == "deep" or config.encoder is None
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"patches.image_size": 32}, "reads no images"),
+        ({"family": "masked_lm", "encoder.layers": 2}, "set model.layers"),
+        ({"family": "vision"}, "without model.patches"),
+        ({"family": "vision", "patches.image_size": 30}, "multiple of model.patches.patch_size"),
+        ({"encoder.width": 256}, 'set model.tie = "decoder"'),
+        ({"encoder.heads": 7}, "cannot be split into 7 heads"),
+    ],
+)
+def test_tables_that_do_not_fit_together_are_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build(model_config(values), 100, 0)
+
+
+def test_the_encoder_has_the_shape_of_the_decoder_unless_told_otherwise() -> None:
+    config = model_config({"layers": 2, "encoder.layers": 5, "encoder.hidden": 64})
+    side = config.encoder_side
+    assert (side.layers, side.feed_forward.hidden, side.width, side.attention.heads) == (5, 64, 512, 8)
+    assert (config.layers, config.feed_forward.hidden) == (2, 2048)
+    assert side.encoder_side == side
+    assert ModelConfig().encoder_side == ModelConfig()
+
+
+def test_none_takes_back_what_a_preset_gives() -> None:
+    assert resolve({"model": {"preset": "bert", "pooling": {"pooler": "none"}}}).model.pooling.pooler is None
+    assert replaced(preset_config("llama"), {"attention.key_value_heads": None}).attention.key_value_heads is None
+
+
+def test_dotted_keys_and_nested_tables_are_the_same() -> None:
+    dotted_keys = resolve({"model": {"attention.heads": 2, "attention": {"dropout": 0.5}}, "train.steps": 3})
+    tables = resolve({"model": {"attention": {"heads": 2, "dropout": 0.5}}, "train": {"steps": 3}})
+    assert dotted_keys == tables
+    assert nested(dotted(to_tables(tables))) == to_tables(tables)
+
+
 # --- presets -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_recipe_beats_the_preset_beats_the_defaults(name: str) -> None:
-    recipe = resolve({"model": {"preset": name, "width": 96, "norm": "rms"}})
-    expected = {**to_tables(ModelConfig()), **PRESETS[name], "preset": name, "width": 96, "norm": "rms"}
-    assert to_tables(recipe.model) == expected
+    recipe = resolve({"model": {"preset": name, "width": 96, "norm.kind": "rms"}})
+    own = {"preset": name, "width": 96, "norm.kind": "rms"}
+    assert recipe.model == replaced(ModelConfig(), {**PRESETS[name], **own})
     assert recipe.train == TrainConfig()
 
 
@@ -225,7 +336,8 @@ def test_every_preset_can_be_built(name: str) -> None:
     with torch.device("meta"):
         model = build(preset_config(name), 1000, 0)
     stacks = {stack: len(getattr(model, stack).layers) for stack in ("encoder", "decoder") if hasattr(model, stack)}
-    assert stacks == {stack: PRESETS[name][f"{stack}_layers"] for stack in stacks}
+    layers = PRESETS[name]["layers"]
+    assert stacks == {stack: PRESETS[name].get(f"{stack}.layers", layers) for stack in stacks}
     assert stacks
 
 
@@ -246,9 +358,15 @@ def test_base_and_big_are_the_rows_of_table_3() -> None:
     """N, d_model, d_ff, h, dropout."""
     for name, row in (("base", (6, 512, 2048, 8, 0.1)), ("big", (6, 1024, 4096, 16, 0.3))):
         model = preset_config(name)
-        assert model.encoder_layers == model.decoder_layers
-        assert (model.encoder_layers, model.width, model.hidden, model.heads, model.dropout) == row
-        assert (model.norm_order, model.norm, model.activation, model.positions, model.tie) == (
+        assert model.encoder_side.layers == model.layers
+        assert (
+            model.encoder_side.layers,
+            model.width,
+            model.feed_forward.hidden,
+            model.attention.heads,
+            model.dropout,
+        ) == row
+        assert (model.norm.order, model.norm.kind, model.feed_forward.activation, model.positions.kind, model.tie) == (
             "post",
             "layer",
             "relu",

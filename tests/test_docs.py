@@ -9,7 +9,6 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from headwise.cli.train import run_keywords
 from headwise.decode.engines.table import AUTO, ENGINES
 from headwise.models.folder.load import save_model
 from headwise.presets import resolve
+from headwise.recipe import replaced
 from headwise.train.one_call import run_tables
 from tests.kinds import LABELS, classifier, encoder, language_model, picture, seer
 from tests.models.published.formats.foreign_files import llama, llama_gguf
@@ -202,7 +202,7 @@ def models(home: Path) -> None:
     shutil.copytree(home / "big-model", home / "de-en")  # in name only
 
 
-MARIAN = replace(SHAPE, norm_order="post", positions="sinusoidal_halves", output_bias=True)
+MARIAN = replaced(SHAPE, {"norm.order": "post", "positions.kind": "sinusoidal_halves", "output.bias": True})
 
 
 def tiny(arguments: list[str]) -> list[str]:

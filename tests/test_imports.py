@@ -15,7 +15,7 @@ import headwise
 ROOT = Path(headwise.__file__).parent
 
 LEVELS: list[set[str]] = [
-    {"config", "presets"},
+    {"config", "recipe", "presets"},
     {"nn", "text"},
     {"models", "data"},
     {"decode", "evaluate", "metrics", "train"},
@@ -27,7 +27,9 @@ LEVELS: list[set[str]] = [
 """From the ground up: a part may use what lies on a lower level."""
 
 BESIDE = {
+    ("recipe", "config"),
     ("presets", "config"),
+    ("presets", "recipe"),
     ("evaluate", "decode"),
     ("train", "decode"),
     ("train", "evaluate"),
@@ -36,7 +38,7 @@ BESIDE = {
 }
 """Steps within a level, none of which has a way back."""
 
-EVERYWHERE = {"errors", "files", "devices", "interrupt"}
+EVERYWHERE = {"errors", "ranges", "files", "devices", "interrupt"}
 """Anyone may import them; they import nothing of the package but each other."""
 
 LEVEL = {part: number for number, parts in enumerate(LEVELS) for part in parts}

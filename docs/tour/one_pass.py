@@ -102,7 +102,12 @@ def watching(model: EncoderDecoder) -> Iterator[dict[str, Seen]]:
 def take(folder: Path) -> Pass:
     translator = Translator(folder, device="cpu")
     config, tokenizer = translator.config, translator.tokenizer
-    if (config.positions, config.norm, config.norm_order, config.tie) != ("sinusoidal", "layer", "pre", "all"):
+    if (config.positions.kind, config.norm.kind, config.norm.order, config.tie) != (
+        "sinusoidal",
+        "layer",
+        "pre",
+        "all",
+    ):
         sys.exit(f"{folder}: the tour tells of the kind of model that scripts/demo makes; this one is built otherwise")
     source = translator.source_ids(SENTENCE)
     target = [tokenizer.sos, *tokenizer.encode(REFERENCE), tokenizer.eos]

@@ -28,12 +28,12 @@ def model_facts(p: Pass) -> str:
     parameters = sum(each.numel() for each in p.model.parameters())
     state = "" if p.finished else "\n\n*Made from a checkpoint of a run that was still going.*"
     facts = {
-        "encoder layers": config.encoder_layers,
-        "decoder layers": config.decoder_layers,
+        "encoder layers": config.encoder_side.layers,
+        "decoder layers": config.layers,
         "$D$": config.width,
-        "$H$": config.heads,
-        "$D/H$": config.width // config.heads,
-        "$F$": config.hidden,
+        "$H$": config.attention.heads,
+        "$D/H$": config.width // config.attention.heads,
+        "$F$": config.feed_forward.hidden,
         "$V$": tokenizer.size,
         "parameters": parameters,
     }
@@ -307,8 +307,8 @@ def model_parts(p: Pass) -> str:
         ["token ids", "", f"source {shape(S)}, target {shape(T)}"],
         ["embedding (shared)", size(p.model.source_embedding), f"{shape(S, D)}, {shape(T, D)}"],
         ["position encoding", size(p.model.source_positions), f"{shape(S, D)}, {shape(T, D)}"],
-        [f"encoder, {config.encoder_layers} layers", size(p.model.encoder), f"memory {shape(S, D)}"],
-        [f"decoder, {config.decoder_layers} layers", size(p.model.decoder), f"hidden {shape(T, D)}"],
+        [f"encoder, {config.encoder_side.layers} layers", size(p.model.encoder), f"memory {shape(S, D)}"],
+        [f"decoder, {config.layers} layers", size(p.model.decoder), f"hidden {shape(T, D)}"],
         ["output projection", "the embedding's", f"logits {shape(T, vocabulary)}"],
         ["**all**", size(p.model), ""],
     ]

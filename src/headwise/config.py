@@ -1,153 +1,316 @@
-"""The recipe of a run: frozen dataclasses, read from TOML, saved as JSON beside the weights.
+"""The dataclasses of a recipe: one per TOML table, with its keys, their defaults and their ranges.
 
-A TOML table has the name of the field that holds it, so the dataclasses below are the reference of all
-keys. Unknown keys and wrong types are errors: a misspelt key that is silently ignored costs a training run.
+A TOML table has the name of the field that holds it, so these classes are the reference of all keys. Reading,
+overriding and saving them is in recipe.py. None in a field means that its value is not given.
 """
 
-import copy
 import dataclasses
-import difflib
-import json
 import sys
-import tomllib
-import types
-import typing
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal
 
 from headwise.errors import ConfigError
+from headwise.ranges import Between, Checked, Count, Natural, NotNegative, Positive, Share, ShareBelowOne
 
-Auto = Annotated[int, "auto"]
-"""A number, or the word for 0: to be found when the run begins."""
+Auto = Annotated[int, "auto", Between(0, 2**31)]
+"""A number, or the word for 0: to be chosen when the run begins."""
+
+Width = Annotated[int, Between(1, 2**20)]
+Layers = Annotated[int, Between(1, 1024)]
+"""Upper bounds on sizes: far above any model there is, and low enough that a damaged config cannot make building
+the model take minutes or overflow."""
 
 
 @dataclass(frozen=True)
-class RotaryScaling:
-    """How rotary positions reach beyond the length they were trained on; the kinds are those of nn/rotary.py."""
+class AttentionConfig(Checked):
+    """Arguments of `nn.attention.MultiHeadAttention`, and the pattern of causal self-attention."""
 
+    where: ClassVar[str] = "model.attention."
+    heads: Annotated[int, Between(1, 2**16)] = 8
+    key_value_heads: Annotated[int, Between(1, 2**16)] | None = None
+    """Fewer than `heads` for grouped-query attention. None: as many as `heads`."""
+    head_width: Width | None = None
+    """None: the model's width divided by `heads`."""
+    scale: Positive | None = None
+    """Factor on the scores. None: one over the square root of the head width."""
+    window: Count | None = None
+    """How many positions causal self-attention looks back, the current one included. None: all."""
+    bias: bool | None = None
+    """Biases of the query, key and value projections. None: as `model.bias`."""
+    output_bias: bool | None = None
+    """Bias of the output projection. None: as the other three."""
+    dropout: ShareBelowOne = 0.0
+    """Dropout on the attention weights."""
+
+
+@dataclass(frozen=True)
+class FeedForwardConfig(Checked):
+    """Arguments of the classes in `nn.feed_forward`."""
+
+    where: ClassVar[str] = "model.feed_forward."
+    kind: str = "plain"
+    """plain, or gated."""
+    hidden: Annotated[int, Between(1, 2**24)] = 2048
+    activation: str = "relu"
+    dropout: ShareBelowOne = 0.0
+    """Dropout on the hidden layer."""
+
+
+@dataclass(frozen=True)
+class NormConfig(Checked):
+    """The normalisation layers, and where they stand."""
+
+    where: ClassVar[str] = "model.norm."
+    kind: str = "layer"
+    """layer, or rms."""
+    order: str = "post"
+    """post, pre; parallel: attention and feed-forward read the same input; parallel_shared: through one norm."""
+    epsilon: Positive | None = None
+    """None: 1e-5 for layer, 1e-6 for rms."""
+
+
+@dataclass(frozen=True)
+class RotaryScaling(Checked):
+    """How rotary positions are scaled for texts longer than those of training; the kinds are those of nn/rotary.py."""
+
+    where: ClassVar[str] = "model.positions.rotary.scaling."
     kind: str = "none"
-    factor: float = 1.0
-    original_positions: int = 0
-    """The length before it was stretched; 0: `max_positions`."""
-    low_frequency: float = 1.0
-    high_frequency: float = 4.0
+    factor: Positive = 1.0
+    original_positions: Count | None = None
+    """The length of the training texts. None: `model.positions.max_positions`."""
+    low_frequency: Positive = 1.0
+    high_frequency: Positive = 4.0
     """llama3: wavelengths between original_positions over these are blended."""
-    beta_fast: float = 32.0
-    beta_slow: float = 1.0
+    beta_fast: Positive = 32.0
+    beta_slow: Positive = 1.0
     """yarn: rotations over the original length between which frequencies are blended."""
-    attention_factor: float = 0.0
-    """yarn, longrope: what the queries and keys are scaled by; 0: by the method's own formula."""
+    attention_factor: Positive | None = None
+    """yarn, longrope: factor on queries and keys. None: by the method's own formula."""
     truncate: bool = True
     """yarn: whether the ends of the blend are whole dimensions."""
     short_factors: tuple[float, ...] = ()
     long_factors: tuple[float, ...] = ()
-    """longrope: a divisor a frequency, up to the original length and beyond it."""
+    """longrope: one divisor per frequency, up to the original length and beyond it."""
 
 
 @dataclass(frozen=True)
-class ModelConfig:
-    """The shape of a model. A recipe's `model.preset` lays other values under these (see presets.py)."""
+class RotaryConfig(Checked):
+    """Arguments of `nn.rotary.Frequencies`."""
 
+    where: ClassVar[str] = "model.positions.rotary."
+    base: Positive = 10000.0
+    width: Width | None = None
+    """How many values of each head are rotated. None: all."""
+    scaling: RotaryScaling = field(default_factory=RotaryScaling)
+
+
+@dataclass(frozen=True)
+class PositionsConfig(Checked):
+    """The position encoding: arguments of the classes in `nn.positions`."""
+
+    where: ClassVar[str] = "model.positions."
+    kind: str = "sinusoidal"
+    """sinusoidal, sinusoidal_halves, sinusoidal_fairseq, learned, rotary, relative or none."""
+    max_positions: Count = 1024
+    """How many positions a learned encoding has; the other kinds have no limit."""
+    offset: Annotated[int, Between(0, 2**20)] = 0
+    """Row of the first position in the table of a learned or sinusoidal encoding."""
+    buckets: Annotated[int, Between(1, 2**20)] = 32
+    """relative: how many distances are distinguished."""
+    distance: Natural = 128
+    """relative: from this distance on all share a bucket."""
+    rotary: RotaryConfig = field(default_factory=RotaryConfig)
+
+
+@dataclass(frozen=True)
+class EmbeddingConfig(Checked):
+    """Token, segment and task embeddings."""
+
+    where: ClassVar[str] = "model.embedding."
+    width: Width | None = None
+    """Width of a factorised embedding, projected to `model.width` (ALBERT). None: no projection."""
+    scale: bool = True
+    """Whether embeddings are multiplied by the square root of their width."""
+    norm: bool = False
+    """Whether the embeddings are normalised."""
+    segments: Annotated[int, Between(0, 2**20)] = 0
+    """Number of segment embeddings (2 in BERT: sentence A and B)."""
+    task_types: Annotated[int, Between(0, 2**20)] = 0
+    """Number of task embeddings (ERNIE)."""
+
+
+@dataclass(frozen=True)
+class OutputConfig(Checked):
+    """The output projection and BERT's next-sentence head."""
+
+    where: ClassVar[str] = "model.output."
+    bias: bool = False
+    scale: Positive = 1.0
+    """Factor on the hidden states before the projection."""
+    language_head: bool = True
+    """Whether a model of one stack predicts tokens; without, it only represents them."""
+    next_sentence: bool = False
+    """Whether an encoder also predicts if its second segment follows the first (BERT's second task)."""
+
+
+@dataclass(frozen=True)
+class PoolingConfig:
+    """From one vector per token to one per sequence: see nn/pooling.py."""
+
+    kind: Literal["first", "last", "mean"] = "first"
+    pooler: str | None = None
+    """Activation of a dense layer over the first position: "tanh" in BERT. None: no such layer."""
+
+
+@dataclass(frozen=True)
+class PatchConfig(Checked):
+    """Arguments of the patch embeddings in `nn.embedding`, and the size of the images."""
+
+    where: ClassVar[str] = "model.patches."
+    kind: str = "linear"
+    """linear, or convolutional (the hybrid of the ViT paper)."""
+    image_size: Annotated[int, Between(1, 2**16)] = 224
+    patch_size: Annotated[int, Between(1, 2**16)] = 16
+    channels: Annotated[int, Between(1, 1024)] = 3
+
+    def check(self) -> None:
+        if self.image_size % self.patch_size:
+            raise ConfigError(
+                f"images of {self.image_size} pixels cannot be cut into patches of {self.patch_size}: "
+                "model.patches.image_size must be a multiple of model.patches.patch_size"
+            )
+        if self.kind == "convolutional" and self.patch_size not in (2, 4, 8, 16, 32):
+            raise ConfigError(
+                "convolutional patches halve the image several times: model.patches.patch_size must be 2, 4, 8, 16 "
+                f"or 32, not {self.patch_size}"
+            )
+
+
+@dataclass(frozen=True)
+class EncoderConfig(Checked):
+    """Where the encoder of an encoder-decoder differs from its decoder. None: as the decoder."""
+
+    where: ClassVar[str] = "model.encoder."
+    layers: Layers | None = None
+    width: Width | None = None
+    heads: Annotated[int, Between(1, 2**16)] | None = None
+    hidden: Annotated[int, Between(1, 2**24)] | None = None
+
+
+@dataclass(frozen=True)
+class ModelConfig(Checked):
+    """The shape of a model, one table per part. `model.preset` in a recipe sets other defaults (see presets.py)."""
+
+    where: ClassVar[str] = "model."
     family: str = "encoder_decoder"
     """encoder_decoder, causal_lm, masked_lm or vision."""
-    preset: str = "base"
-    width: int = 512
-    """d_model of the decoder, and of the encoder unless `encoder_width` says otherwise."""
-    encoder_width: int = 0
-    """0: `width`."""
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    """A family with one stack uses the one of its name: masked_lm and vision the encoder's, causal_lm the decoder's."""
+    preset: str | None = "base"
+    width: Width = 512
+    """d_model."""
+    layers: Layers = 6
+    """Layers of the stack; in an encoder-decoder, of the decoder, and of the encoder unless `encoder.layers` is set."""
+    shared_layers: Layers | None = None
+    """Layers with weights of their own, each used for several neighbouring layers (ALBERT: 1). None: all layers."""
     stack: str = "transformer"
-    """transformer, or lstm: what came before, to measure against."""
-    shared_layers: int = 0
-    """Layers that have weights of their own, used in turn for neighbouring layers (ALBERT: 1); 0: all have."""
-    heads: int = 8
-    key_value_heads: int = 0
-    """Fewer than `heads` for grouped attention; 0: as many as `heads`."""
-    head_width: int = 0
-    """0: width over heads."""
-    attention_scale: float = 0.0
-    """What scores are multiplied by; 0: one over the square root of the head width."""
-    window: int = 0
-    """How many positions a causal self-attention looks back, itself included; 0: all."""
-    hidden: int = 2048
-    """Inner width of the feed-forward."""
-    encoder_hidden: int = 0
-    """0: `hidden`."""
-    encoder_heads: int = 0
-    """0: `heads`."""
-    activation: str = "relu"
-    feed_forward: str = "plain"
-    norm: str = "layer"
-    norm_order: str = "post"
-    """post, pre; parallel: attention and feed-forward read the same input; parallel_shared: through one norm."""
-    norm_epsilon: float = 0.0
-    """0: the usual one of the kind of norm."""
-    positions: str = "sinusoidal"
-    max_positions: int = 1024
-    """How many positions a learned encoding has; the other kinds have no limit."""
-    position_offset: int = 0
-    """The first position's place in the table of a learned or sinusoidal encoding."""
-    relative_buckets: int = 32
-    relative_distance: int = 128
-    """Relative positions: how many distances are told apart, and from which one on they are alike."""
-    rotary_base: float = 10000.0
-    rotary_width: int = 0
-    """How much of each head is turned; 0: all of it."""
-    rotary_scaling: RotaryScaling = field(default_factory=RotaryScaling)
-    embedding_width: int = 0
-    """Of a factorised embedding, projected to `width` (ALBERT); 0: `width`, and no projection."""
-    embedding_scale: bool = True
-    """Whether embeddings are multiplied by the square root of the width."""
-    embedding_norm: bool = False
-    segments: int = 0
-    """Kinds of segment embeddings (BERT: sentence A and B)."""
-    task_types: int = 0
-    """Kinds of task embeddings (ERNIE)."""
+    """transformer, or lstm: the architecture before it, for comparison."""
+    bias: bool = True
+    """Biases of the feed-forward, and of the attention unless `attention.bias` is set."""
+    dropout: ShareBelowOne = 0.1
+    """Dropout on the embeddings and on the output of each sublayer, as in the paper."""
+    init: str = "xavier"
     tie: Literal["all", "decoder", "embeddings", "none"] = "all"
     """all: source, target and output share a matrix; decoder: target and output do; embeddings: source and target
     do; none: three matrices."""
-    bias: bool = True
-    attention_bias: bool | None = None
-    """Not given: as `bias`."""
-    attention_output_bias: bool | None = None
-    """Of the projection that joins the heads. Not given: as the attention's others."""
-    output_bias: bool = False
-    output_scale: float = 1.0
-    """What hidden states are multiplied by before the output projection."""
-    language_head: bool = True
-    """Whether the model of one stack predicts tokens; without it, it only represents them."""
-    next_sentence: bool = False
-    """Whether an encoder also tells if its second segment follows the first (BERT's second task)."""
-    pooler: str = ""
-    """A layer over the first position, by its activation: "tanh" in BERT; empty: none."""
-    classes: int = 0
-    """Above 0: a classifier over the pooled sequence; 1 for a regression."""
-    pooling: Literal["first", "last", "mean"] = "first"
-    image_size: int = 224
-    patch_size: int = 16
-    patches: str = "linear"
-    """How patches become vectors: linear, or convolutional (the hybrid of the ViT paper)."""
-    channels: int = 3
-    dropout: float = 0.1
-    """On the embeddings and on each sublayer's output, where the paper has it."""
-    attention_dropout: float = 0.0
-    hidden_dropout: float = 0.0
-    init: str = "xavier"
+    classes: Annotated[int, Between(1, 2**24)] | None = None
+    """Outputs of a classifier over the pooled sequence; 1 for a regression. None: no classifier."""
+    attention: AttentionConfig = field(default_factory=AttentionConfig)
+    feed_forward: FeedForwardConfig = field(default_factory=FeedForwardConfig)
+    norm: NormConfig = field(default_factory=NormConfig)
+    positions: PositionsConfig = field(default_factory=PositionsConfig)
+    embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
+    output: OutputConfig = field(default_factory=OutputConfig)
+    pooling: PoolingConfig = field(default_factory=PoolingConfig)
+    encoder: EncoderConfig | None = None
+    """None: the encoder has the shape of the decoder, or there is only one stack."""
+    patches: PatchConfig | None = None
+    """How images are read. None: the model reads text."""
+
+    @property
+    def encoder_side(self) -> "ModelConfig":
+        """The config of the encoder: this one, with what `encoder` changes."""
+        if self.encoder is None:
+            return self
+        own = self.encoder
+        return dataclasses.replace(
+            self,
+            layers=own.layers or self.layers,
+            width=own.width or self.width,
+            attention=dataclasses.replace(self.attention, heads=own.heads or self.attention.heads),
+            feed_forward=dataclasses.replace(self.feed_forward, hidden=own.hidden or self.feed_forward.hidden),
+            encoder=None,
+        )
+
+    @property
+    def image_patches(self) -> PatchConfig:
+        """The patches of a model that reads images."""
+        if self.patches is None:
+            raise ConfigError(f"a model of the family {self.family} without model.patches does not read images")
+        return self.patches
 
     @property
     def position_limit(self) -> int:
-        """How long a text can be: a learned encoding ends where its table does, the others never."""
-        return self.max_positions if self.positions == "learned" else sys.maxsize
+        """The length of the longest text: a learned encoding ends with its table, the others have no limit."""
+        return self.positions.max_positions if self.positions.kind == "learned" else sys.maxsize
+
+    def check(self) -> None:
+        """Refuse tables that do not fit together."""
+        if self.family in ("causal_lm", "masked_lm", "vision") and self.encoder is not None:
+            raise ConfigError(f"a model of the family {self.family} has one stack: set model.layers, not model.encoder")
+        if self.family in ("encoder_decoder", "causal_lm", "masked_lm") and self.patches is not None:
+            raise ConfigError(f"a model of the family {self.family} reads no images: remove model.patches")
+        for side in (self, self.encoder_side):
+            side._check_heads()
+            if self.shared_layers is not None and self.shared_layers > side.layers:
+                raise ConfigError("model.shared_layers cannot be more than there are layers")
+        self._check_buckets()
+        self._check_ties()
+        if self.patches is not None:
+            self.patches.check()
+
+    def _check_heads(self) -> None:
+        heads, groups = self.attention.heads, self.attention.key_value_heads
+        if self.width % heads and not self.attention.head_width:
+            raise ConfigError(f"model.width {self.width} cannot be split into {heads} heads")
+        if groups and heads % groups:
+            raise ConfigError(f"model.attention.heads {heads} is not a multiple of {groups} key/value heads")
+        if self.positions.kind == "rotary":
+            head_width = self.attention.head_width or self.width // heads
+            rotated = self.positions.rotary.width or head_width
+            if rotated % 2:
+                raise ConfigError(f"rotary positions need an even head width, not {rotated}")
+            if rotated > head_width:
+                raise ConfigError(f"model.positions.rotary.width {rotated} is more than a head has ({head_width})")
+
+    def _check_buckets(self) -> None:
+        buckets, distance = self.positions.buckets, self.positions.distance
+        if self.positions.kind == "relative" and (buckets < 4 or distance * 2 <= buckets):
+            raise ConfigError(
+                "relative positions need at least 4 buckets, half of them fewer than model.positions.distance: "
+                f"not {buckets} for a distance of {distance}"
+            )
+
+    def _check_ties(self) -> None:
+        if self.tie == "embeddings" and self.family != "encoder_decoder":
+            raise ConfigError('a model of one stack has one embedding: model.tie must be "all" or "none"')
+        if self.tie in ("all", "embeddings") and self.encoder_side.width != self.width:
+            raise ConfigError('an encoder of another width cannot share its embedding: set model.tie = "decoder"')
 
 
 @dataclass(frozen=True)
-class TextConfig:
+class TextConfig(Checked):
     """The tokenizer, trained with the model."""
 
+    where: ClassVar[str] = "text."
     kind: str = "unigram"
     """unigram or bpe (SentencePiece with byte fallback), wordpiece (BERT's), byte_bpe (GPT-2's), words, characters,
     bytes."""
@@ -155,23 +318,24 @@ class TextConfig:
     """Characters and bytes: keep line ends and runs of spaces, as language models want them (byte_bpe always does)."""
     folder: str = ""
     """Model or tokenizer folder, ours or Hugging Face's, whose tokenizer is used as it is; empty: one is trained."""
-    vocabulary: int = 0
+    vocabulary: Annotated[int, Between(0, 2**24)] = 0
     """0: chosen from the size of the corpus."""
-    sampling: float = 0.0
+    sampling: NotNegative = 0.0
     """Subword sampling while training: smoothing alpha of unigram, dropout rate of bpe. 0: off."""
-    candidates: int = 16
+    candidates: Count = 16
     """Segmentations that unigram sampling chooses from."""
-    sample: int = 300_000
+    sample: Count = 300_000
     """Sentences, drawn over the whole corpus, that the tokenizer is trained on."""
     tags: Literal["auto", "always", "never"] = "auto"
     """Whether the source starts with a tag of the target language; auto: if there are several directions."""
 
 
 @dataclass(frozen=True)
-class CorpusConfig:
+class CorpusConfig(Checked):
     """One corpus: `pairs` (TSV, TMX, JSON lines) or a `source` and a `target` text file, line by line;
     for the other tasks `text`, `labelled` or `images`."""
 
+    where: ClassVar[str] = "data.train."
     text: tuple[str, ...] = ()
     """Plain text, for language models; an empty line ends a document, or where the tokenizer keeps text, a file."""
     labelled: tuple[str, ...] = ()
@@ -184,19 +348,20 @@ class CorpusConfig:
     source_language: str = ""
     target_language: str = ""
     """Empty: the languages of the data table."""
-    weight: float = 1.0
+    weight: NotNegative = 1.0
     """How often an epoch sees each pair; 0.5: a fresh half of them each epoch."""
     licence: str = ""
     """Goes into the model card."""
 
 
 @dataclass(frozen=True)
-class CleanConfig:
-    """What makes a training pair unusable. 0 or false turns a rule off."""
+class CleanConfig(Checked):
+    """Rules that drop unusable training pairs. 0 or false turns a rule off."""
 
-    max_characters: int = 1000
-    max_words: int = 200
-    max_ratio: float = 4.0
+    where: ClassVar[str] = "data.clean."
+    max_characters: Natural = 1000
+    max_words: Natural = 200
+    max_ratio: NotNegative = 4.0
     """Longer side over shorter side, in characters; sides under 10 characters count as 10."""
     duplicates: bool = True
     copies: bool = True
@@ -204,7 +369,10 @@ class CleanConfig:
 
 
 @dataclass(frozen=True)
-class DataConfig:
+class DataConfig(Checked):
+    """The corpora, and how they are read."""
+
+    where: ClassVar[str] = "data."
     source_language: str = ""
     target_language: str = ""
     train: tuple[CorpusConfig, ...] = ()
@@ -212,11 +380,11 @@ class DataConfig:
     test: tuple[CorpusConfig, ...] = ()
     folder: str = ""
     """Relative paths of corpora count from here; empty: from the current folder."""
-    held_out: int = 1000
+    held_out: Natural = 1000
     """Pairs taken out of the training data for validation when no `valid` is given (at most a twentieth)."""
     both_directions: bool = False
     """Train every corpus in its direction and in the opposite one, told apart by language tags."""
-    max_tokens: int = 256
+    max_tokens: Count = 256
     """Pairs with a longer side, in tokens, are left out of training (and counted)."""
     clean: CleanConfig = field(default_factory=CleanConfig)
     cache: str = ""
@@ -224,37 +392,42 @@ class DataConfig:
 
 
 @dataclass(frozen=True)
-class TrainConfig:
-    steps: int = 10_000
+class TrainConfig(Checked):
+    """The training loop: batches, optimiser, schedule, validation and checkpoints."""
+
+    where: ClassVar[str] = "train."
+    steps: Count = 10_000
     batch_tokens: Auto = 4096
     """Padded tokens of the longer side in one batch; pictures, where those are the data. auto: what fits in the GPU's
     memory, up to the 25,000 tokens of a step, for which `accumulate` is set too; 4096 on a CPU."""
-    accumulate: int = 1
+    accumulate: Count = 1
     """Batches whose gradients make one step; with batches that are auto, how many times 25,000 tokens do."""
     optimiser: str = "adam"
     """adam, or muon: orthogonal steps for the matrices inside the layers, Adam's for all else."""
-    learning_rate: float = 0.0
-    """Peak. 0: the paper's, (width * 4000)^-0.5; with `init`, 5e-5."""
+    learning_rate: NotNegative = 0.0
+    """The highest rate of the schedule, reached at the end of the warm-up. 0: (width * 4000)^-0.5 whatever the warm-up
+    is, which is the paper's peak for its 4,000 steps; with `init`, 5e-5."""
     schedule: str = "inverse_sqrt"
-    warmup: int = 0
-    """Steps. 0: the paper's 4000, or a tenth of all steps if that is less."""
-    decay: float = 0.2
-    """Share of the steps in which the warm-up-stable-decay schedule falls."""
-    beta1: float = 0.9
-    beta2: float = 0.98
-    epsilon: float = 1e-9
-    weight_decay: float = 0.0
-    clip: float = 1.0
+    """inverse_sqrt: learning_rate * min(step / warmup, sqrt(warmup / step)); cosine; warmup_stable_decay."""
+    warmup: Natural = 0
+    """Steps of linear warm-up. 0: 4,000, or a tenth of all steps if that is less."""
+    decay: NotNegative = 0.2
+    """warmup_stable_decay: the rate falls to 0 in this last share of the steps."""
+    beta1: ShareBelowOne = 0.9
+    beta2: ShareBelowOne = 0.98
+    epsilon: NotNegative = 1e-9
+    weight_decay: NotNegative = 0.0
+    clip: NotNegative = 1.0
     """Largest norm of the whole gradient; 0: no limit."""
-    label_smoothing: float = 0.1
-    agreement: float = 0.0
+    label_smoothing: ShareBelowOne = 0.1
+    agreement: NotNegative = 0.0
     """Translation: each batch is seen twice, other units dropped out, and the two predictions are drawn together with
     this weight (R-Drop; 5 in its paper). It costs twice the time, and pays where data is scarce."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto: bfloat16 autocast on a GPU that has it, float32 elsewhere. bfloat16 pays on recent server CPUs too."""
     device: str = "auto"
-    validate_every: int = 500
-    validate_pairs: int = 1000
+    validate_every: Count = 500
+    validate_pairs: Natural = 1000
     """Pairs of the validation set that are used, from its start; 0: all."""
     validate_bleu: bool = True
     select_by: str = "loss"
@@ -267,28 +440,29 @@ class TrainConfig:
     parallel: Literal["auto", "replicate", "shard"] = "auto"
     """Where torchrun starts several processes: replicate, each has all weights (DDP); shard, each has a part of every
     weight, its gradient and its optimiser's state (FSDP2), for models that fill a GPU. auto: replicate."""
-    checkpoint_every: int = 500
-    keep: int = 3
+    checkpoint_every: Count = 500
+    keep: Count = 3
     """Newest checkpoints kept beside the best one."""
-    patience: int = 0
+    patience: Natural = 0
     """Validations without a better result (see `select_by`) before training stops; 0: never."""
-    average: int = 1
+    average: Count = 1
     """The final weights are the mean of this many newest checkpoints; 1: the best one alone."""
-    ema: float = 0.0
+    ema: ShareBelowOne = 0.0
     """Decay of an exponential moving average of the weights, used for validation and the result; 0: none."""
-    max_nonfinite: int = 5
+    max_nonfinite: Count = 5
     """Steps in a row with a non-finite loss or gradient before the run stops."""
-    log_every: int = 50
+    log_every: Count = 50
     tensorboard: bool = False
 
 
 @dataclass(frozen=True)
-class LanguageConfig:
+class LanguageConfig(Checked):
     """Language-model pre-training."""
 
-    block: int = 256
+    where: ClassVar[str] = "language."
+    block: Annotated[int, Between(2, 2**31)] = 256
     """Tokens of a training row: documents are packed one after the other and cut to this."""
-    mask: float = 0.15
+    mask: Annotated[float, Between(0, 1, open_low=True, open_high=True)] = 0.15
     """masked_lm: share of the tokens that are to be predicted (80 % masked, 10 % random, 10 % as they are)."""
     whole_words: bool = False
     """masked_lm: mask all pieces of a word together."""
@@ -297,9 +471,10 @@ class LanguageConfig:
 
 
 @dataclass(frozen=True)
-class ClassifyConfig:
+class ClassifyConfig(Checked):
     """Sentences or pairs of sentences with labels."""
 
+    where: ClassVar[str] = "classify."
     text: str = ""
     """Column of the sentence: its name in the header, or its number from 0; empty: `sentence` or `text`."""
     pair: str = ""
@@ -310,51 +485,53 @@ class ClassifyConfig:
     """The labels are numbers to be predicted."""
     metrics: tuple[str, ...] = ()
     """Of the table in metrics.py; empty: accuracy, or Pearson and Spearman for a regression."""
-    batch: int = 0
+    batch: Natural = 0
     """Examples of a batch, whatever their lengths; 0: as many of like lengths as fit train.batch_tokens."""
-    language_model: float = 0.0
+    language_model: NotNegative = 0.0
     """Weight of the language-model loss beside the task's, as in the GPT paper (0.5 there)."""
 
 
 @dataclass(frozen=True)
-class ImageConfig:
-    """What is done to training images, on the device that trains. 0 or false turns a step off."""
+class ImageConfig(Checked):
+    """Augmentation of training images, on the device that trains. 0 or false turns a step off."""
 
-    crop: int = 4
+    where: ClassVar[str] = "images."
+    crop: Natural = 4
     """Pixels of padding from which a random crop is taken."""
     flip: bool = True
-    random_augment: int = 0
+    random_augment: Natural = 0
     """Operations a picture is changed by, drawn at random."""
-    magnitude: float = 9.0
+    magnitude: Annotated[float, Between(0, 30)] = 9.0
     """Their strength, from 0 to 30."""
-    erase: float = 0.0
+    erase: Share = 0.0
     """Probability that a rectangle is erased."""
-    mixup: float = 0.0
-    cutmix: float = 0.0
+    mixup: NotNegative = 0.0
+    cutmix: NotNegative = 0.0
     """Alpha of the Beta distribution that mixes two pictures; with both, each picture takes one of them."""
 
 
 @dataclass(frozen=True)
-class TuneConfig:
-    """How the weights of `init` are changed."""
+class TuneConfig(Checked):
+    """How fine-tuning changes the weights of `init`."""
 
+    where: ClassVar[str] = "tune."
     freeze: tuple[str, ...] = ()
     """Beginnings of weight names that stay as they are, such as embedding or encoder.layers.0."""
-    layer_decay: float = 1.0
+    layer_decay: Annotated[float, Between(0, 1, open_low=True)] = 1.0
     """Each layer below the top learns at this times the rate of the one above it."""
-    lora_rank: int = 0
+    lora_rank: Natural = 0
     """Above 0: the matrices of attention and feed-forward stay, and low-rank changes to them are learned."""
-    lora_alpha: float = 16.0
-    lora_dropout: float = 0.0
+    lora_alpha: Positive = 16.0
+    lora_dropout: ShareBelowOne = 0.0
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Checked):
     """A whole run."""
 
     task: str = "translation"
     """translation, causal_lm, masked_lm, classify or images."""
-    seed: int = 1
+    seed: Annotated[int, Between(0, 2**63, open_high=True)] = 1
     out: str = ""
     init: str = ""
     """Model folder, ours or Hugging Face's, whose weights, shape and tokenizer the run starts from."""
@@ -366,99 +543,3 @@ class Recipe:
     images: ImageConfig = field(default_factory=ImageConfig)
     tune: TuneConfig = field(default_factory=TuneConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-
-
-C = TypeVar("C")
-
-
-def read_recipe(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file."""
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such recipe") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    return tables
-
-
-def parse_setting(setting: str) -> tuple[str, Any]:
-    """`table.key=value`; the value is read as TOML, and what is not TOML is a plain string."""
-    name, equals, text = setting.partition("=")
-    if not equals or not name.strip():
-        raise ConfigError(f"--set wants key=value, got {setting!r}")
-    try:
-        return name.strip(), tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return name.strip(), text
-
-
-def override(tables: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The tables with each dotted key of `settings` set."""
-    result: dict[str, Any] = copy.deepcopy(dict(tables))
-    for name, value in settings.items():
-        *parents, key = name.split(".")
-        table = result
-        for parent in parents:
-            table = table.setdefault(parent, {})
-            if not isinstance(table, dict):
-                raise ConfigError(f"cannot set {name}: {parent} is not a table")
-        table[key] = value
-    return result
-
-
-def from_tables(kind: type[C], tables: Mapping[str, Any], where: str = "") -> C:
-    """Build the dataclass `kind` from plain tables, strictly: every key exists and has the right type."""
-    hints = typing.get_type_hints(kind, include_extras=True)
-    names = [f.name for f in dataclasses.fields(typing.cast(Any, kind))]
-    for key in tables:
-        if key not in names:
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-            hint = f"; did you mean {where}{near[0]}?" if near else f"; there are: {', '.join(names)}"
-            raise ConfigError(f"unknown key {where}{key}{hint}")
-    return kind(**{key: _value(hints[key], value, where + key) for key, value in tables.items()})
-
-
-def modern_model(model: Mapping[str, Any]) -> dict[str, Any]:
-    """A model table as it is written today: before there were kinds of rotary scaling, it was a factor."""
-    factor = model.get("rotary_scaling")
-    if not isinstance(factor, float):
-        return dict(model)
-    return {**model, "rotary_scaling": {"kind": "none" if factor == 1 else "linear", "factor": factor}}
-
-
-def to_tables(config: object) -> dict[str, Any]:
-    """The plain tables of a config: what `from_tables` reads back, and what JSON can hold."""
-    tables: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(typing.cast(Any, config))))
-    return tables
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    if dataclasses.is_dataclass(hint):
-        if not isinstance(value, Mapping):
-            raise ConfigError(f"{where} must be a table")
-        return from_tables(typing.cast(type, hint), value, where + ".")
-    origin = typing.get_origin(hint)
-    if origin is Annotated:
-        kind, word = typing.get_args(hint)
-        return 0 if value == word else _value(kind, value, where)
-    if origin is Literal:
-        if value not in typing.get_args(hint):
-            raise ConfigError(f"{where} must be one of {', '.join(typing.get_args(hint))}, not {value!r}")
-        return value
-    if origin is tuple:
-        item = typing.get_args(hint)[0]
-        items = value if isinstance(value, list | tuple) else [value]
-        return tuple(_value(item, each, f"{where}[{i}]") for i, each in enumerate(items))
-    if hint is float and type(value) is int:
-        return float(value)
-    if isinstance(hint, types.UnionType):
-        return None if value is None else _value(typing.get_args(hint)[0], value, where)
-    if type(value) is not hint:
-        raise ConfigError(f"{where} must be {_NAMES.get(hint, str(hint))}, not {value!r}")
-    return value
-
-
-_NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}

@@ -27,10 +27,7 @@ def describe_folder(folder: Path) -> dict[str, Any]:
     """Shape, languages, and how far its training came, where the folder tells."""
     loaded = load(folder, rounded=True)
     model = loaded.config
-    layers = {
-        "encoder_decoder": f"{model.encoder_layers}+{model.decoder_layers}",
-        "causal_lm": str(model.decoder_layers),
-    }
+    is_pair = model.family == "encoder_decoder"
     facts: dict[str, Any] = {"task": loaded.task.kind}
     if loaded.precision != "float32":
         facts["weights"] = f"{loaded.precision}, for translating on a CPU"
@@ -42,12 +39,12 @@ def describe_folder(folder: Path) -> dict[str, Any]:
         "family": model.family,
         "published as": loaded.task.published or "(trained here)",
         "preset": model.preset or "(none)",
-        "layers": layers.get(model.family, str(model.encoder_layers)),
+        "layers": f"{model.encoder_side.layers}+{model.layers}" if is_pair else str(model.layers),
         "width": model.width,
-        "heads": model.heads,
-        "hidden": model.hidden,
-        "positions": model.positions,
-        "norm": f"{model.norm}, {model.norm_order}",
+        "heads": model.attention.heads,
+        "hidden": model.feed_forward.hidden,
+        "positions": model.positions.kind,
+        "norm": f"{model.norm.kind}, {model.norm.order}",
         "parameters": parameter_count(loaded.model),
         "tokenizer": _tokenizer(loaded.tokenizer),
     }

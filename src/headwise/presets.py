@@ -1,164 +1,106 @@
-"""Named model shapes: plain values that lie under what a recipe says.
+"""Presets: named model shapes, and defaults by task, that a recipe's own values override.
 
 `base` and `big` are the rows of Table 3 in "Attention Is All You Need"; the other translators are sized for less
-data and smaller machines. Pre-norm there, since it trains without a long warm-up. The names that end in `_base`, and
-`gpt2`, are the sizes of the papers; `bert`, `gpt`, `llama`, `vit` are the same architectures for one machine.
+data and smaller machines, with pre-norm, which trains without a long warm-up. Names that end in `_base`, and `gpt2`,
+are the sizes of the papers; `bert`, `gpt`, `llama`, `vit` are the same architectures for one GPU, `bert_tiny` and
+`gpt_tiny` for a CPU.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from headwise.config import ModelConfig, Recipe, from_tables
+from headwise.config import ModelConfig, Recipe
 from headwise.errors import ConfigError
+from headwise.recipe import check_keys, from_tables, nested, overlaid
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "tiny": {
-        "width": 128,
-        "encoder_layers": 4,
-        "decoder_layers": 4,
-        "heads": 4,
-        "hidden": 256,
-        "dropout": 0.1,
-        "norm_order": "pre",
-    },
-    "small": {
-        "width": 256,
-        "encoder_layers": 4,
-        "decoder_layers": 4,
-        "heads": 4,
-        "hidden": 1024,
-        "dropout": 0.1,
-        "norm_order": "pre",
-    },
-    "base": {
-        "width": 512,
-        "encoder_layers": 6,
-        "decoder_layers": 6,
-        "heads": 8,
-        "hidden": 2048,
-        "dropout": 0.1,
-        "norm_order": "post",
-    },
-    "big": {
-        "width": 1024,
-        "encoder_layers": 6,
-        "decoder_layers": 6,
-        "heads": 16,
-        "hidden": 4096,
-        "dropout": 0.3,
-        "norm_order": "post",
-    },
-    # Most of the time of a translation is spent in the decoder, one token after the other; a deep encoder
-    # and a decoder of two layers translate about as well as 6+6 and much faster.
-    "deep": {
-        "width": 512,
-        "encoder_layers": 12,
-        "decoder_layers": 2,
-        "heads": 8,
-        "hidden": 2048,
-        "dropout": 0.1,
-        "norm_order": "pre",
-    },
-}
-
-# Shapes that several of the families below share, one a line of descent.
+# What the presets of one architecture have in common.
 _BERT: dict[str, Any] = {
     "family": "masked_lm",
-    "activation": "gelu",
-    "norm_order": "post",
-    "norm_epsilon": 1e-12,
-    "positions": "learned",
-    "max_positions": 512,
-    "embedding_scale": False,
-    "embedding_norm": True,
-    "segments": 2,
-    "output_bias": True,
-    "pooler": "tanh",
-    "attention_dropout": 0.1,
+    "feed_forward.activation": "gelu",
+    "norm.order": "post",
+    "norm.epsilon": 1e-12,
+    "positions.kind": "learned",
+    "positions.max_positions": 512,
+    "embedding.scale": False,
+    "embedding.norm": True,
+    "embedding.segments": 2,
+    "output.bias": True,
+    "pooling.pooler": "tanh",
+    "attention.dropout": 0.1,
     "init": "normal",
 }
 _GPT: dict[str, Any] = {
     "family": "causal_lm",
-    "activation": "gelu_tanh",
-    "norm_order": "pre",
-    "positions": "learned",
-    "embedding_scale": False,
-    "pooling": "last",
-    "attention_dropout": 0.1,
+    "feed_forward.activation": "gelu_tanh",
+    "norm.order": "pre",
+    "positions.kind": "learned",
+    "embedding.scale": False,
+    "pooling.kind": "last",
+    "attention.dropout": 0.1,
     "init": "normal",
 }
 _LLAMA: dict[str, Any] = {
-    "activation": "silu",
-    "feed_forward": "gated",
-    "norm": "rms",
-    "norm_order": "pre",
-    "positions": "rotary",
+    "feed_forward.activation": "silu",
+    "feed_forward.kind": "gated",
+    "norm.kind": "rms",
+    "norm.order": "pre",
+    "positions.kind": "rotary",
     "bias": False,
 }
+_LSTM: dict[str, Any] = {"stack": "lstm", "positions.kind": "none", "layers": 2, "attention.heads": 1}
 _VIT: dict[str, Any] = {
     "family": "vision",
-    "activation": "gelu",
-    "norm_order": "pre",
-    "norm_epsilon": 1e-12,
-    "positions": "learned",
+    "feed_forward.activation": "gelu",
+    "norm.order": "pre",
+    "norm.epsilon": 1e-12,
+    "positions.kind": "learned",
     "init": "normal",
 }
 
-PRESETS |= {
+
+def _size(width: int, layers: int, heads: int, hidden: int) -> dict[str, Any]:
+    return {"width": width, "layers": layers, "attention.heads": heads, "feed_forward.hidden": hidden}
+
+
+_TINY, _SMALL, _BASE = _size(128, 4, 4, 256), _size(256, 4, 4, 1024), _size(768, 12, 12, 3072)
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "tiny": {**_TINY, "norm.order": "pre"},
+    "small": {**_SMALL, "norm.order": "pre"},
+    "base": _size(512, 6, 8, 2048),
+    "big": {**_size(1024, 6, 16, 4096), "dropout": 0.3},
+    # Most of the time of a translation is spent in the decoder, one token after the other; a deep encoder
+    # and a decoder of two layers translate about as well as 6+6 and much faster.
+    "deep": {**_size(512, 2, 8, 2048), "encoder.layers": 12, "norm.order": "pre"},
     # A translator with the parts of today's language models; half the key/value heads make its cache half as large.
-    "modern": {
-        **_LLAMA,
-        "width": 256,
-        "encoder_layers": 4,
-        "decoder_layers": 4,
-        "heads": 4,
-        "key_value_heads": 2,
-        "hidden": 704,
-        "dropout": 0.1,
-    },
-    "bert": {**_BERT, "width": 256, "encoder_layers": 4, "heads": 4, "hidden": 1024},
-    "bert_base": {**_BERT, "width": 768, "encoder_layers": 12, "heads": 12, "hidden": 3072},
-    "roformer": {**_BERT, "positions": "rotary", "width": 256, "encoder_layers": 4, "heads": 4, "hidden": 1024},
-    "gpt": {**_GPT, "width": 384, "decoder_layers": 6, "heads": 6, "hidden": 1536},
-    "gpt2": {**_GPT, "width": 768, "decoder_layers": 12, "heads": 12, "hidden": 3072},
+    "modern": {**_LLAMA, **_size(256, 4, 4, 704), "attention.key_value_heads": 2},
+    "bert_tiny": {**_BERT, **_size(128, 2, 2, 512), "positions.max_positions": 256},
+    "bert": {**_BERT, **_SMALL},
+    "bert_base": {**_BERT, **_BASE},
+    "roformer": {**_BERT, **_SMALL, "positions.kind": "rotary"},
+    "gpt_tiny": {**_GPT, **_size(128, 4, 4, 512), "positions.max_positions": 256},
+    "gpt": {**_GPT, **_size(384, 6, 6, 1536)},
+    "gpt2": {**_GPT, **_BASE},
     "llama": {
         **_LLAMA,
+        **_size(384, 6, 6, 1024),
         "family": "causal_lm",
-        "embedding_scale": False,
-        "pooling": "last",
+        "embedding.scale": False,
+        "pooling.kind": "last",
         "init": "normal",
-        "width": 384,
-        "decoder_layers": 6,
-        "heads": 6,
-        "key_value_heads": 2,
-        "hidden": 1024,
+        "attention.key_value_heads": 2,
         "dropout": 0.0,
     },
-    # What the Transformer replaced, as baselines: no positions, since an LSTM reads in order.
-    "lstm": {
-        "stack": "lstm",
-        "positions": "none",
-        "width": 512,
-        "encoder_layers": 2,
-        "decoder_layers": 2,
-        "heads": 1,
-        "dropout": 0.3,
-    },
-    "lstm_lm": {
-        "family": "causal_lm",
-        "stack": "lstm",
-        "positions": "none",
-        "width": 512,
-        "decoder_layers": 2,
-        "heads": 1,
-        "pooling": "last",
-        "dropout": 0.4,
-    },
-    "vit": {**_VIT, "image_size": 32, "patch_size": 4, "width": 256, "encoder_layers": 6, "heads": 4, "hidden": 1024},
-    "vit_base": {**_VIT, "width": 768, "encoder_layers": 12, "heads": 12, "hidden": 3072},
+    # The architecture before the Transformer, as baselines: without positions, since an LSTM reads in order.
+    "lstm": {**_LSTM, "width": 512, "dropout": 0.3},
+    "lstm_lm": {**_LSTM, "family": "causal_lm", "width": 512, "pooling.kind": "last", "dropout": 0.4},
+    "vit": {**_VIT, **_size(256, 6, 4, 1024), "patches.image_size": 32, "patches.patch_size": 4},
+    "vit_base": {**_VIT, **_BASE, "patches.image_size": 224, "patches.patch_size": 16},
 }
+"""Dotted keys of the model table; `dropout` is 0.1 unless given."""
 
 DEFAULTS = {"translation": "small", "causal_lm": "gpt", "masked_lm": "bert", "classify": "bert", "images": "vit"}
-"""By task, the preset of a recipe that names none."""
+"""The preset of a recipe that names none, by task."""
 DEFAULT = DEFAULTS["translation"]
 
 _LANGUAGE = {"label_smoothing": 0.0, "schedule": "cosine", "weight_decay": 0.1, "epsilon": 1e-8}
@@ -167,27 +109,29 @@ TRAINING: dict[str, dict[str, Any]] = {
     "masked_lm": _LANGUAGE,
     "images": {"batch_tokens": 128},
 }
-"""By task, values that lie under the train table of a recipe, where the translator's are not the usual ones."""
-
+"""Defaults of the train table, by task, where they differ from a translator's."""
 
 TEXTS: dict[str, dict[str, Any]] = {
     "causal_lm": {"kind": "byte_bpe"},
     "masked_lm": {"kind": "wordpiece"},
     "classify": {"kind": "wordpiece"},
 }
-"""By task, values that lie under the text table: the tokenizers that such models are published with."""
+"""Defaults of the text table, by task: the tokenizers that such models are published with."""
 
 
 def preset_config(name: str) -> ModelConfig:
-    """The model of a preset, as it stands."""
+    """The model of a preset, unchanged."""
     return from_tables(ModelConfig, _model_tables({"preset": name}, ""), "model.")
 
 
-def resolve(tables: dict[str, Any]) -> Recipe:
-    """The whole recipe: what the tables say, over the preset, over the defaults.
+def resolve(tables: Mapping[str, Any]) -> Recipe:
+    """The whole recipe: the given tables, over the preset and the task's defaults, over those of config.py.
 
-    With `init` the shape is that of the model there, which train/start.py reads: no preset lies under it.
+    Keys may be dotted: {"model": {"attention.heads": 4}}. With `init` the shape is that of the model there, which
+    train/start.py reads: no preset is used.
     """
+    tables = nested(tables)
+    check_keys(Recipe, tables)
     task = str(tables.get("task", "translation"))
     model, text, train = (tables.get(name, {}) for name in ("model", "text", "train"))
     for name, table in (("model", model), ("text", text), ("train", train)):
@@ -203,4 +147,4 @@ def _model_tables(model: dict[str, Any], task: str) -> dict[str, Any]:
     name = model.get("preset", DEFAULTS.get(task, DEFAULT))
     if not isinstance(name, str) or name not in PRESETS:
         raise ConfigError(f"unknown preset {name!r}; there are: {', '.join(PRESETS)}")
-    return {"preset": name, **PRESETS[name], **model}
+    return overlaid({"preset": name, **nested(PRESETS[name])}, model)

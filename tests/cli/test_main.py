@@ -24,7 +24,7 @@ from tests.commands import Capture, contents, lines_file, ok, shell, wrong
 from tests.taught import PAIRS, SOURCES, TARGETS, taught
 
 COMMANDS = [name for action in parser()._actions if isinstance(action.choices, dict) for name in action.choices]
-TINY = ["model.width=16", "model.hidden=16", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1"]
+TINY = ["model.width=16", "model.feed_forward.hidden=16", "model.attention.heads=2", "model.layers=1"]
 SHORT = ["train.validate_bleu=false", "train.batch_tokens=256", "text.vocabulary=350", "train.device=cpu"]
 
 
@@ -644,7 +644,7 @@ def damage(folder: Path, how: str) -> None:
     elif how == "another shape":
         config.write_text(json.dumps({**described, "model": {**described["model"], "width": 64}}))
     elif how == "an impossible shape":
-        config.write_text(json.dumps({**described, "model": {**described["model"], "heads": 7}}))
+        config.write_text(json.dumps({**described, "model": {**described["model"], "attention.heads": 7}}))
     elif how == "an unknown key":
         config.write_text(json.dumps({**described, "model": {**described["model"], "magic": 7}}))
     elif how == "a strange task":

@@ -23,11 +23,12 @@ from headwise.decode.labeller import Labeller
 from headwise.models.folder.description import COMMANDS, LoadedModel
 from headwise.models.folder.load import load, save_model
 from headwise.models.folder.weights import weights_of
+from headwise.recipe import replaced
 from tests.commands import Capture, contents, lines_file, ok, wrong
 from tests.kinds import BERT, LABELS, LLAMA, classifier, encoder, language_model, picture, remembering, seer
 from tests.taught import SHAPE, SOURCES, TARGETS, taught
 
-MARIAN = replace(SHAPE, norm_order="post", positions="sinusoidal_halves", output_bias=True)
+MARIAN = replaced(SHAPE, {"norm.order": "post", "positions.kind": "sinusoidal_halves", "output.bias": True})
 MODELS: dict[str, Callable[[], LoadedModel]] = {
     "translation": lambda: taught(kind="byte_bpe", shape=MARIAN),
     "causal_lm": remembering,
@@ -397,7 +398,7 @@ def test_what_pictures_are_normalised_with_is_read(models: dict[str, Path], tmp_
 def test_a_model_that_nobody_has_published(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:
     """Neither its shape, nor its tokenizer; and nothing is left behind."""
     out = tmp_path / "out"
-    save_model(tmp_path / "shape", taught(shape=replace(SHAPE, positions="rotary"), steps=0))
+    save_model(tmp_path / "shape", taught(shape=replaced(SHAPE, {"positions.kind": "rotary"}), steps=0))
     start = ["convert", tmp_path / "shape", out, "--to", "huggingface"]
     assert "no published family has this shape" in wrong(capsys, *start)
     save_model(tmp_path / "words", taught(kind="words", shape=MARIAN, steps=0))

@@ -1,6 +1,5 @@
 """`headwise shortlist`, and translating with what it makes."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from headwise.decode.shortlist import shortlists as shortlist
 from headwise.decode.shortlist.shortlists import read_shortlists
 from headwise.models.folder.config_file import load_description
 from headwise.models.folder.load import save_model
+from headwise.recipe import replaced
 from tests.cli.test_train import SHORT
 from tests.commands import Capture, lines_file, ok, wrong
 from tests.kinds import encoder
@@ -24,7 +24,7 @@ needs_native = pytest.mark.skipif(not supported(), reason="no native engine here
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Its vocabulary is so small that most of it would be allowed; here that is no reason to allow all."""
     monkeypatch.setattr(shortlist, "LARGEST", 1.1)
-    save_model(tmp_path / "model", taught(shape=dataclasses.replace(SHAPE, heads=2)))
+    save_model(tmp_path / "model", taught(shape=replaced(SHAPE, {"attention.heads": 2})))
     return tmp_path / "model"
 
 

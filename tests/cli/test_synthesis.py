@@ -24,7 +24,7 @@ from tests.commands import SAVING_OFTEN, Capture, lines_file, ok, wrong
 from tests.taught import PAIRS, SOURCES, TARGETS, taught
 
 HEADER = "source\ttarget"
-TINY = ["model.width=16", "model.hidden=16", "model.heads=2", "model.encoder_layers=1", "model.decoder_layers=1"]
+TINY = ["model.width=16", "model.feed_forward.hidden=16", "model.attention.heads=2", "model.layers=1"]
 SHORT = ["train.batch_tokens=256", "train.device=cpu", "train.log_every=1", "text.vocabulary=350"]
 
 

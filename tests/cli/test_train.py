@@ -32,8 +32,11 @@ SHORT = [
         (["--task", "causal_lm", "--pairs", "x"], "--pairs is for translation; for the task causal_lm give --text"),
         (["--task", "translation", "--text", "x"], "--text is for causal_lm and masked_lm; for the task translation"),
         (["--task", "images", "--images", "x", "--valid-labelled", "y"], "--labelled is for classify"),
-        (["--text", "x", "--preset", "bert"], "choose a causal_lm, such as the presets gpt, gpt2, llama, lstm_lm"),
-        (["--task", "masked_lm", "--text", "x", "--preset", "gpt"], "presets bert, bert_base, roformer"),
+        (
+            ["--text", "x", "--preset", "bert"],
+            "choose a causal_lm, such as the presets gpt_tiny, gpt, gpt2, llama, lstm_lm",
+        ),
+        (["--task", "masked_lm", "--text", "x", "--preset", "gpt"], "presets bert_tiny, bert, bert_base, roformer"),
         (["--pairs", "x", "--preset", "vit"], "presets tiny, small, base"),
         (["--images", "x", "--preset", "bert"], "presets vit, vit_base"),
         (["--text", "x", "--set", "text.sampling=0.1"], "text.sampling is for translation"),

@@ -66,9 +66,9 @@ def test_a_text_counts_up_to_the_limit_of_its_model() -> None:
     words = embedder.tokenizer
     ids = words.encode("fish " * 100)
     with torch.inference_mode():
-        framed = torch.tensor([words.frame(ids[: BERT.max_positions - 2])[0]])
+        framed = torch.tensor([words.frame(ids[: BERT.positions.max_positions - 2])[0]])
         expected = encoder().model.encode(framed).memory[0].mean(0)
-    assert framed.size(1) == BERT.max_positions
+    assert framed.size(1) == BERT.positions.max_positions
     torch.testing.assert_close(embedder.embed("fish " * 100, normalise=False)[0], expected, atol=1e-5, rtol=1e-5)
 
 

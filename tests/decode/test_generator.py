@@ -11,15 +11,16 @@ from headwise.decode.generator import GenerateOptions, Generator
 from headwise.decode.search.options import SamplingOptions
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.description import Ids, LoadedModel
+from headwise.recipe import replaced
 from tests.kinds import GPT, LLAMA, LSTM_LM, language_model, remembering
 from tests.taught import SOURCES
 
 SHAPES = {
     "learned": GPT,
     "rotary": LLAMA,
-    "relative": dataclasses.replace(LLAMA, positions="relative"),
-    "window": dataclasses.replace(LLAMA, window=3),
-    "parallel": dataclasses.replace(LLAMA, norm_order="parallel"),
+    "relative": replaced(LLAMA, {"positions.kind": "relative"}),
+    "window": replaced(LLAMA, {"attention.window": 3}),
+    "parallel": replaced(LLAMA, {"norm.order": "parallel"}),
     "lstm": LSTM_LM,
 }
 PROMPTS = ["", "A", "The cat sees", "My sister finds a small", "fish fish fish fish fish", "The dog"]
@@ -147,7 +148,7 @@ def test_no_special_is_written() -> None:
 def test_learned_positions_have_an_end() -> None:
     generator = Generator(language_model(GPT), "cpu")
     (result,) = generator.generate("The cat", GenerateOptions(max_tokens=1000))
-    assert len(generator.prompt_ids("The cat")) + len(result.ids) <= GPT.max_positions
+    assert len(generator.prompt_ids("The cat")) + len(result.ids) <= GPT.positions.max_positions
     with pytest.raises(DataError, match="this model knows 48 positions"):
         generator.generate("fish " * 100)
 

@@ -1,21 +1,20 @@
 """Labels: the model's own softmax, for texts, pairs and pictures."""
 
-import dataclasses
-
 import pytest
 import torch
 
 from headwise.config import ModelConfig
 from headwise.decode.labeller import Label, Labeller
 from headwise.errors import ConfigError
+from headwise.recipe import replaced
 from tests.kinds import BERT, GPT, LABELS, VIT, classifier, seer
 
 TEXTS = ["A dog", "My sister finds a small fish.", "The cat", ""]
 SECOND = ["The cat eats.", "", "A", "dog"]
 BODIES = {
     "encoder": BERT,
-    "encoder, mean": dataclasses.replace(BERT, pooling="mean"),
-    "decoder": dataclasses.replace(GPT, pooling="last"),
+    "encoder, mean": replaced(BERT, {"pooling.kind": "mean"}),
+    "decoder": replaced(GPT, {"pooling.kind": "last"}),
 }
 
 
@@ -63,13 +62,15 @@ def test_what_is_too_long_is_cut_from_the_longer_side() -> None:
     words = classifier().tokenizer
     assert words is not None
     ids, segments = labeller._framed(words.encode(long), words.encode("A dog"))
-    assert len(ids) == len(segments) == BERT.max_positions
+    assert len(ids) == len(segments) == BERT.positions.max_positions
     assert words.decode(ids).endswith("A dog")
 
 
 def test_pictures_are_normalised_and_classified() -> None:
     loaded = seer()
-    images = torch.randint(0, 256, (5, 3, VIT.image_size, VIT.image_size), dtype=torch.uint8)
+    images = torch.randint(
+        0, 256, (5, 3, VIT.image_patches.image_size, VIT.image_patches.image_size), dtype=torch.uint8
+    )
     found = Labeller(loaded, "cpu").see(images)
     mean, std = (torch.tensor(each)[:, None, None] for each in (loaded.task.image_mean, loaded.task.image_std))
     with torch.inference_mode():

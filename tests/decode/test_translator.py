@@ -1,6 +1,5 @@
 """Text in, text out: the same result whatever the batch, the order and the way it is computed."""
 
-import dataclasses
 import math
 from itertools import pairwise
 from typing import Any
@@ -17,6 +16,7 @@ from headwise.decode.translation import TranslateOptions, Translation
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.description import LoadedModel
+from headwise.recipe import replaced
 from tests.taught import PAIRS, SHAPE, SOURCES, TARGETS, taught, translator
 
 MIXED = [
@@ -441,7 +441,7 @@ def test_scores_know_the_direction() -> None:
 
 
 def test_learned_positions_bound_what_is_translated() -> None:
-    shape = dataclasses.replace(SHAPE, positions="learned", max_positions=20)
+    shape = replaced(SHAPE, {"positions.kind": "learned", "positions.max_positions": 20})
     loaded: LoadedModel = taught(usual_tokens=24, max_tokens=64, shape=shape, steps=20)
     engine = Translator(loaded, device="cpu")
     options = TranslateOptions(max_ratio=9.0)
@@ -462,7 +462,7 @@ def test_progress_counts_up_to_the_number_of_sentences() -> None:
 
 def test_a_stack_that_attends_once_aligns_too() -> None:
     """An LSTM decoder has one attention above all its layers."""
-    shape = dataclasses.replace(SHAPE, stack="lstm", positions="none", heads=1)
+    shape = replaced(SHAPE, {"stack": "lstm", "positions.kind": "none", "attention.heads": 1})
     for result, source, target in zip(
         translator(kind="words", shape=shape, steps=160).translate(SOURCES, alignments=True),
         SOURCES,

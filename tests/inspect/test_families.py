@@ -15,20 +15,29 @@ from headwise.inspect.attention import capture_attention, capture_text
 from headwise.inspect.picture import draw_attention
 from headwise.models.build import build
 from headwise.models.folder.description import LoadedModel, Task
+from headwise.recipe import model_config, replaced
 from headwise.text.kinds import train_tokenizer
 from tests.taught import SOURCES, TARGETS
 
-SHAPE = ModelConfig(
-    width=16, heads=4, hidden=32, encoder_layers=2, decoder_layers=2, dropout=0.0, norm_order="pre", init="normal"
+SHAPE = model_config(
+    {
+        "width": 16,
+        "attention.heads": 4,
+        "feed_forward.hidden": 32,
+        "layers": 2,
+        "dropout": 0.0,
+        "norm.order": "pre",
+        "init": "normal",
+    }
 )
 FAMILIES = {
     "causal_lm": dataclasses.replace(SHAPE, family="causal_lm"),
-    "causal_lm classifier": dataclasses.replace(SHAPE, family="causal_lm", classes=2, pooling="last"),
-    "grouped": dataclasses.replace(SHAPE, family="causal_lm", key_value_heads=2, positions="rotary"),
-    "parallel": dataclasses.replace(SHAPE, family="causal_lm", norm_order="parallel"),
-    "masked_lm": dataclasses.replace(SHAPE, family="masked_lm", segments=2),
-    "masked_lm classifier": dataclasses.replace(SHAPE, family="masked_lm", segments=2, classes=3),
-    "shared": dataclasses.replace(SHAPE, family="masked_lm", encoder_layers=3, shared_layers=1),
+    "causal_lm classifier": replaced(SHAPE, {"family": "causal_lm", "classes": 2, "pooling.kind": "last"}),
+    "grouped": replaced(SHAPE, {"family": "causal_lm", "attention.key_value_heads": 2, "positions.kind": "rotary"}),
+    "parallel": replaced(SHAPE, {"family": "causal_lm", "norm.order": "parallel"}),
+    "masked_lm": replaced(SHAPE, {"family": "masked_lm", "embedding.segments": 2}),
+    "masked_lm classifier": replaced(SHAPE, {"family": "masked_lm", "embedding.segments": 2, "classes": 3}),
+    "shared": replaced(SHAPE, {"family": "masked_lm", "layers": 3, "shared_layers": 1}),
 }
 TEXT = "The cat sees an apple."
 
@@ -63,7 +72,7 @@ def test_the_map_is_what_the_model_captures(name: str, tmp_path: Path) -> None:
         assert maps.kind == "encoder"
         captured = body.encode(tokens, capture=True).self_weights
     torch.testing.assert_close(shown.weights, torch.cat(captured))
-    assert shown.weights.shape == (len(captured), loaded.config.heads, tokens.size(1), tokens.size(1))
+    assert shown.weights.shape == (len(captured), loaded.config.attention.heads, tokens.size(1), tokens.size(1))
     torch.testing.assert_close(shown.weights.sum(-1), torch.ones(shown.weights.shape[:-1]))
     assert shown.rows == shown.columns == maps.labels["tokens"]
     draw_attention(maps, tmp_path / "map.png")
@@ -141,6 +150,6 @@ def test_what_cannot_be_looked_at_is_said() -> None:
         capture_text(model(SHAPE), TEXT, device="cpu")
     with pytest.raises(ConfigError, match="no cross attention; there is: decoder"):
         capture_text(family("causal_lm"), TEXT, device="cpu")["cross"]
-    short = dataclasses.replace(FAMILIES["masked_lm"], positions="learned", max_positions=8)
+    short = replaced(FAMILIES["masked_lm"], {"positions.kind": "learned", "positions.max_positions": 8})
     with pytest.raises(DataError, match="at most 8"):
         capture_text(model(short), TEXT * 4, device="cpu")

@@ -1,6 +1,5 @@
 """What a picture shows is what the model attends to."""
 
-import dataclasses
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,6 +14,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.inspect.attention import capture_attention
 from headwise.inspect.maps import AttentionMap, AttentionMaps
 from headwise.inspect.picture import draw_attention
+from headwise.recipe import replaced
 from tests.taught import SHAPE, SOURCES, TARGETS, translator
 
 LABELS = {
@@ -42,9 +42,9 @@ def test_shapes_and_labels() -> None:
     maps = maps_of()
     read, written, shown = (maps.labels[name] for name in ("source", "target", "shown"))
     source, target = len(read), len(written)
-    assert maps["encoder"].weights.shape == (SHAPE.encoder_layers, SHAPE.heads, source, source)
-    assert maps["decoder"].weights.shape == (SHAPE.decoder_layers, SHAPE.heads, target, target)
-    assert maps["cross"].weights.shape == (SHAPE.decoder_layers, SHAPE.heads, target, source)
+    assert maps["encoder"].weights.shape == (SHAPE.encoder_side.layers, SHAPE.attention.heads, source, source)
+    assert maps["decoder"].weights.shape == (SHAPE.layers, SHAPE.attention.heads, target, target)
+    assert maps["cross"].weights.shape == (SHAPE.layers, SHAPE.attention.heads, target, source)
     assert read[-1] == written[-1] == "<eos>"
     assert shown == ["<sos>", *written[:-1]]
     assert maps.text == TARGETS[0]
@@ -186,7 +186,7 @@ def test_a_column_that_takes_all_does_not_hide_the_others(tmp_path: Path) -> Non
 
 
 def test_learned_positions_that_do_not_reach() -> None:
-    shape = dataclasses.replace(SHAPE, positions="learned", max_positions=20)
+    shape = replaced(SHAPE, {"positions.kind": "learned", "positions.max_positions": 20})
     engine: Translator = translator(shape=shape, steps=0)
     with pytest.raises(DataError, match="20 positions"):
         capture_attention(engine, "the dog " * 30)

@@ -18,26 +18,29 @@ from headwise.inspect.vision import LOOKERS, capture_image, rollout
 from headwise.models.build import build
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.load import save_model
+from headwise.recipe import model_config, replaced
 
-SHAPE = ModelConfig(
-    family="vision",
-    width=16,
-    heads=2,
-    hidden=32,
-    encoder_layers=3,
-    image_size=16,
-    patch_size=4,
-    channels=3,
-    positions="learned",
-    dropout=0.0,
-    norm_order="pre",
-    classes=2,
+SHAPE = model_config(
+    {
+        "family": "vision",
+        "width": 16,
+        "attention.heads": 2,
+        "feed_forward.hidden": 32,
+        "layers": 3,
+        "patches.image_size": 16,
+        "patches.patch_size": 4,
+        "patches.channels": 3,
+        "positions.kind": "learned",
+        "dropout": 0.0,
+        "norm.order": "pre",
+        "classes": 2,
+    }
 )
 
 
 def model(shape: ModelConfig = SHAPE) -> LoadedModel:
-    mean = (0.4,) * shape.channels
-    task = Task(kind="images", labels=("cat", "$dog"), image_mean=mean, image_std=(0.3,) * shape.channels)
+    mean = (0.4,) * shape.image_patches.channels
+    task = Task(kind="images", labels=("cat", "$dog"), image_mean=mean, image_std=(0.3,) * shape.image_patches.channels)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         return LoadedModel(build(shape, 0, 0).eval(), None, shape, task)
@@ -54,7 +57,7 @@ def picture(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("pooling", LOOKERS)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_maps_are_what_the_model_captures(pooling: str, channels: int, picture: Path) -> None:
-    loaded = model(dataclasses.replace(SHAPE, pooling=pooling, channels=channels))
+    loaded = model(replaced(SHAPE, {"pooling.kind": pooling, "patches.channels": channels}))
     maps = capture_image(loaded, picture, "cpu")
     assert maps.pixels.shape == (channels, 16, 16)
     images = ((maps.pixels.float() / 255 - 0.4) / 0.3)[None]
@@ -67,7 +70,7 @@ def test_the_maps_are_what_the_model_captures(pooling: str, channels: int, pictu
 
 
 def test_without_a_classifier_the_class_token_looks(picture: Path) -> None:
-    maps = capture_image(model(dataclasses.replace(SHAPE, classes=0, pooling="mean")), picture, "cpu")
+    maps = capture_image(model(replaced(SHAPE, {"classes": None, "pooling.kind": "mean"})), picture, "cpu")
     assert "class token" in maps.looker
     assert maps.text == ""
 

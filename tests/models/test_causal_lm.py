@@ -21,8 +21,8 @@ def test_no_token_sees_the_future_and_none_beyond_its_window(config: ModelConfig
     moved = (model(tokens) - model(changed)).abs().amax((0, 2))
     assert moved[:3].max() < TIGHT
     assert moved[3] > 1e-3
-    if config.window:  # each layer reaches one window further
-        assert moved[3 + config.decoder_layers * (config.window - 1) + 1 :].max() < TIGHT
+    if config.attention.window:  # each layer reaches one window further
+        assert moved[3 + config.layers * (config.attention.window - 1) + 1 :].max() < TIGHT
     else:
         assert moved[-1] > TIGHT
 
@@ -74,12 +74,12 @@ def test_captured_attention_is_a_distribution_and_changes_nothing(config: ModelC
     model, tokens = random_model(config), sentences(2, 6)
     output = model.decode(tokens, capture=True)
     assert max_difference(output.hidden, model.decode(tokens).hidden) < TIGHT
-    assert len(output.self_weights) == config.decoder_layers
+    assert len(output.self_weights) == config.layers
     for weights in output.self_weights:
         torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), atol=1e-5, rtol=0)
         assert (weights.triu(1) == 0).all()
-        if config.window:
-            assert (weights.tril(-config.window) == 0).all()
+        if config.attention.window:
+            assert (weights.tril(-config.attention.window) == 0).all()
 
 
 @every_variant
@@ -103,17 +103,17 @@ def test_a_tied_head_is_the_embedding() -> None:
     tied, untied = (build(small(family="causal_lm", tie=tie), VOCABULARY, PAD) for tie in ("all", "none"))
     assert tied.output_projection.weight is tied.embedding.weight
     assert untied.output_projection.weight is not untied.embedding.weight
-    headless = build(small(family="causal_lm", tie="none", language_head=False), VOCABULARY, PAD)
+    headless = build(small(family="causal_lm", tie="none", output__language_head=False), VOCABULARY, PAD)
     assert headless.output_projection.weight is headless.embedding.weight  # nothing is kept for a head it lacks
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"norm_order": "sideways"}, "norm_order.*parallel"),
-        ({"positions": "rotary", "rotary_width": 8}, "rotary_width"),
-        ({"positions": "rotary", "rotary_width": 3}, "even"),
-        ({"window": -1}, "window"),
+        ({"norm.order": "sideways"}, "norm.order.*parallel"),
+        ({"positions.kind": "rotary", "positions.rotary.width": 8}, r"rotary\.width"),
+        ({"positions.kind": "rotary", "positions.rotary.width": 3}, "even"),
+        ({"attention.window": -1}, "window"),
         ({"shared_layers": 4}, "shared_layers"),
         ({"tie": "embeddings"}, "one embedding"),
     ],
@@ -125,4 +125,4 @@ def test_impossible_shapes_are_refused(changes: dict[str, object], message: str)
 
 def test_an_encoder_decoder_has_no_parallel_layers() -> None:
     with pytest.raises(ConfigError, match="cross-attention"):
-        build(small(norm_order="parallel"), VOCABULARY, PAD)
+        build(small(norm__order="parallel"), VOCABULARY, PAD)

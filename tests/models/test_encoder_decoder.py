@@ -76,8 +76,8 @@ def test_captured_attention_is_a_distribution_and_changes_nothing(config: ModelC
     encoded = model.encode(source, capture=True)
     output = model.decode(target, encoded, capture=True)
     assert max_difference(model.output_projection(output.hidden), model(source, target)) < TIGHT
-    assert len(encoded.self_weights) == config.encoder_layers
-    assert len(output.self_weights) == len(output.cross_weights) == config.decoder_layers
+    assert len(encoded.self_weights) == config.encoder_side.layers
+    assert len(output.self_weights) == len(output.cross_weights) == config.layers
     for weights in (*encoded.self_weights, *output.self_weights, *output.cross_weights):
         torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), atol=1e-5, rtol=0)
     for weights in (*encoded.self_weights, *output.cross_weights):
@@ -108,10 +108,10 @@ def test_every_parameter_gets_a_gradient(config: ModelConfig) -> None:
 def test_without_positions_the_encoder_is_permutation_equivariant() -> None:
     order = torch.randperm(7)
     source = sentences(1, 7)
-    without = random_model(small(positions="none"))
+    without = random_model(small(positions__kind="none"))
     memory, permuted = without.encode(source).memory, without.encode(source[:, order]).memory
     assert max_difference(memory[:, order], permuted) < TIGHT
-    with_positions = random_model(small(positions="sinusoidal"))
+    with_positions = random_model(small(positions__kind="sinusoidal"))
     moved = with_positions.encode(source[:, order]).memory
     assert max_difference(with_positions.encode(source).memory[:, order], moved) > 1e-2
 
@@ -152,7 +152,7 @@ def test_initial_logits_are_of_unit_scale() -> None:
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("norm_order", ["post", "pre"])
 def test_equal_to_torch_nn_transformer(norm_order: str) -> None:
-    ours = random_model(small(norm_order=norm_order, positions="sinusoidal"))
+    ours = random_model(small(norm__order=norm_order, positions__kind="sinusoidal"))
     theirs = nn.Transformer(24, 4, 2, 3, 32, dropout=0.0, batch_first=True, norm_first=norm_order == "pre").eval()
     copy_to_torch(ours, theirs, norm_order)
     source, target = sentences(3, 7, shortest=3), sentences(3, 6)
@@ -211,14 +211,14 @@ def test_presets_have_the_papers_size(name: str, millions: int) -> None:
 
 def test_presets_are_the_rows_of_table_3() -> None:
     base, big = preset_config("base"), preset_config("big")
-    assert (base.encoder_layers, base.decoder_layers, base.width, base.hidden, base.heads) == (
+    assert (base.encoder_side.layers, base.layers, base.width, base.feed_forward.hidden, base.attention.heads) == (
         6,
         6,
         512,
         2048,
         8,
     )
-    assert (big.encoder_layers, big.decoder_layers, big.width, big.hidden, big.heads) == (
+    assert (big.encoder_side.layers, big.layers, big.width, big.feed_forward.hidden, big.attention.heads) == (
         6,
         6,
         1024,
@@ -226,23 +226,23 @@ def test_presets_are_the_rows_of_table_3() -> None:
         16,
     )
     assert (base.dropout, big.dropout) == (0.1, 0.3)
-    assert (preset_config("tiny").encoder_layers, preset_config("tiny").width) == (4, 128)
-    assert preset_config("deep").encoder_layers > 3 * preset_config("deep").decoder_layers
+    assert (preset_config("tiny").encoder_side.layers, preset_config("tiny").width) == (4, 128)
+    assert preset_config("deep").encoder_side.layers > 3 * preset_config("deep").layers
     assert {"tiny", "small", "base", "big", "deep"} <= PRESETS.keys()
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"positions": "rotray"}, "positions.*sinusoidal"),
-        ({"norm": "batch"}, "norm"),
+        ({"positions.kind": "rotray"}, "positions.*sinusoidal"),
+        ({"norm.kind": "batch"}, "norm"),
         ({"family": "encoder"}, "family"),
-        ({"heads": 5}, "5 heads"),
-        ({"heads": 4, "key_value_heads": 3}, "key/value"),
-        ({"encoder_width": 32}, "tie"),
-        ({"positions": "rotary", "width": 20, "heads": 4}, "even"),
+        ({"attention.heads": 5}, "5 heads"),
+        ({"attention.heads": 4, "attention.key_value_heads": 3}, "key/value"),
+        ({"encoder.width": 32}, "tie"),
+        ({"positions.kind": "rotary", "width": 20, "attention.heads": 4}, "even"),
         ({"dropout": 1.0}, "dropout"),
-        ({"decoder_layers": 0}, "decoder_layers"),
+        ({"layers": 0}, "model.layers"),
     ],
 )
 def test_impossible_shapes_are_refused(changes: dict[str, object], message: str) -> None:

@@ -1,7 +1,6 @@
 """A part that is added from outside, as docs/add-a-part.md describes, is never left out: every engine and exporter
 agrees with the model itself or refuses by name."""
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,11 @@ from headwise.nn import feed_forward, norms, positions
 from headwise.nn.attention import Attended, MultiHeadAttention
 from headwise.nn.feed_forward import FeedForward
 from headwise.nn.positions import PositionEncoding, Sinusoidal
-from tests.shapes import DECODER_VARIANTS, VARIANTS, random_model
+from headwise.recipe import replaced
+from tests.shapes import DECODER_VARIANTS, VARIANTS, random_model, with_dots
 from tests.taught import SHAPE, SOURCES, taught
 
-CONFIG = dataclasses.replace(SHAPE, heads=2)
+CONFIG = replaced(SHAPE, {"attention.heads": 2})
 """A shape that the native engine knows: heads of 16."""
 
 
@@ -70,19 +70,19 @@ Rows = Callable[[pytest.MonkeyPatch], ModelConfig]
 def row(table: dict[str, Any], part: Any, **asks: str) -> Rows:
     def add(patch: pytest.MonkeyPatch) -> ModelConfig:
         patch.setitem(table, "mine", part)
-        return dataclasses.replace(CONFIG, **asks)
+        return replaced(CONFIG, with_dots(asks))
 
     return add
 
 
 ROWS: dict[str, Rows] = {
-    "position encoding Alibi": row(positions.POSITIONS, lambda shape: Alibi(), positions="mine"),
+    "position encoding Alibi": row(positions.POSITIONS, lambda shape: Alibi(), positions__kind="mine"),
     "position encoding LouderSinusoidal": row(
-        positions.POSITIONS, lambda shape: LouderSinusoidal(shape.width), positions="mine"
+        positions.POSITIONS, lambda shape: LouderSinusoidal(shape.width), positions__kind="mine"
     ),
-    "norm LouderNorm": row(norms.NORMS, lambda width, epsilon: LouderNorm(width), norm="mine"),
-    "feed-forward SkippingFeedForward": row(feed_forward.FEED_FORWARDS, SkippingFeedForward, feed_forward="mine"),
-    "activation squared_relu": row(feed_forward.ACTIVATIONS, squared_relu, activation="mine"),
+    "norm LouderNorm": row(norms.NORMS, lambda width, epsilon: LouderNorm(width), norm__kind="mine"),
+    "feed-forward SkippingFeedForward": row(feed_forward.FEED_FORWARDS, SkippingFeedForward, feed_forward__kind="mine"),
+    "activation squared_relu": row(feed_forward.ACTIVATIONS, squared_relu, feed_forward__activation="mine"),
 }
 
 
@@ -98,7 +98,7 @@ def with_attention_from_outside() -> LoadedModel:
     """No table has attention in it: a subclass is put into a model that is there."""
     loaded = random_translator(CONFIG)
     for layer in loaded.model.decoder.layers:
-        attention = SharperAttention(CONFIG.width, CONFIG.heads)
+        attention = SharperAttention(CONFIG.width, CONFIG.attention.heads)
         attention.load_state_dict(layer.self_attention.state_dict())
         layer.self_attention = attention.eval()
     return loaded

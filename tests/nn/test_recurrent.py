@@ -101,7 +101,7 @@ def test_wrong_use() -> None:
 
 def test_a_whole_translator_of_them_decodes_as_in_training() -> None:
     """Cached, and in a batch with padding: what one pass over each sentence alone gives."""
-    model = random_model(small(stack="lstm", positions="none", heads=1))
+    model = random_model(small(stack="lstm", positions__kind="none", attention__heads=1))
     source, target = sentences(3, 6, shortest=2), sentences(3, 5)
     encoded, cache, steps = model.encode(source), (), []
     for t in range(5):

@@ -12,6 +12,7 @@ from headwise.errors import CheckpointError, ConfigError
 from headwise.models.published.exchange import Imported, export_published, fitting_family, import_published
 from headwise.models.published.formats.huggingface import read_folder
 from headwise.models.published.formats.value import Foreign
+from headwise.recipe import model_config, replaced
 
 hf = pytest.importorskip("transformers", reason="the reference library is a development dependency")
 
@@ -97,8 +98,8 @@ def test_phi3_in_the_words_of_before(saved: Foreign) -> None:
 
 @from_case("mistral", "no-window")
 def test_a_window_that_is_null_is_none_and_an_absent_one_the_first_mistrals(saved: Foreign) -> None:
-    assert import_published(saved).config.window == 0
-    assert import_published(changed(saved, without=("sliding_window",))).config.window == 4096
+    assert import_published(saved).config.attention.window is None
+    assert import_published(changed(saved, without=("sliding_window",))).config.attention.window == 4096
 
 
 REFUSED: dict[str, tuple[tuple[str, str], dict[str, Any]]] = {
@@ -145,19 +146,18 @@ def test_a_model_finds_its_family_by_its_shape(saved: Foreign) -> None:
 def test_a_shape_that_no_family_has_is_refused_with_what_is_lost(saved: Foreign) -> None:
     config = import_published(saved).config
     with pytest.raises(ConfigError, match="window = 5"):
-        fitting_family(dataclasses.replace(config, window=5), "llama")
-    assert fitting_family(dataclasses.replace(config, window=5)).model_type == "mistral"
+        fitting_family(replaced(config, {"attention.window": 5}), "llama")
+    assert fitting_family(replaced(config, {"attention.window": 5})).model_type == "mistral"
     with pytest.raises(ConfigError, match="embedding_norm"):
-        fitting_family(dataclasses.replace(config, embedding_norm=True))
+        fitting_family(replaced(config, {"embedding.norm": True}))
 
 
 @pytest.mark.parametrize("share", [30 / 44, 2 / 49, 0.25])
 def test_the_share_that_turns_survives_its_division(share: float) -> None:
-    from headwise.config import ModelConfig
     from headwise.models.published.rotary_rules import rotary_share
 
     head_width = 44 if share > 0.5 else 49 if share < 0.1 else 64
     turning = round(head_width * share)
-    config = ModelConfig(width=head_width, heads=1, rotary_width=turning)
+    config = model_config({"width": head_width, "attention.heads": 1, "positions.rotary.width": turning})
     assert int(head_width * rotary_share(config)) == turning
     assert math.isclose(rotary_share(config), share)

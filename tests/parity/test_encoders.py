@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
 from headwise.models.classifier import Classifier
@@ -19,6 +18,7 @@ from headwise.models.masked_lm import MaskedLM
 from headwise.models.published.exchange import Imported, export_published, fitting_family, import_published
 from headwise.models.published.formats.huggingface import read_folder
 from headwise.models.published.formats.value import Foreign
+from headwise.recipe import model_config, replaced
 
 pytest.importorskip("transformers", reason="the reference library is a development dependency")
 
@@ -170,34 +170,36 @@ def test_what_would_compute_something_else_is_refused(
         import_published(dataclasses.replace(foreign, config={**foreign.config, **changes}))
 
 
-OURS = ModelConfig(
-    family="masked_lm",
-    width=32,
-    encoder_layers=2,
-    heads=4,
-    hidden=48,
-    max_positions=20,
-    positions="learned",
-    embedding_scale=False,
-    embedding_norm=True,
-    segments=2,
-    output_bias=True,
-    activation="gelu",
+OURS = model_config(
+    {
+        "family": "masked_lm",
+        "width": 32,
+        "layers": 2,
+        "attention.heads": 4,
+        "feed_forward.hidden": 48,
+        "positions.max_positions": 20,
+        "positions.kind": "learned",
+        "embedding.scale": False,
+        "embedding.norm": True,
+        "embedding.segments": 2,
+        "output.bias": True,
+        "feed_forward.activation": "gelu",
+    }
 )
 
 SHAPES: dict[str, dict[str, Any]] = {
-    "bert": {"pooler": "tanh", "next_sentence": True},
-    "roberta": {"position_offset": 1, "segments": 1},
-    "ernie": {"task_types": 3},
-    "distilbert": {"segments": 0, "norm_epsilon": 1e-12},
-    "albert": {"embedding_width": 16, "shared_layers": 1, "activation": "gelu_tanh"},
-    "roformer": {"positions": "rotary"},
+    "bert": {"pooling.pooler": "tanh", "output.next_sentence": True},
+    "roberta": {"positions.offset": 1, "embedding.segments": 1},
+    "ernie": {"embedding.task_types": 3},
+    "distilbert": {"embedding.segments": 0, "norm.epsilon": 1e-12},
+    "albert": {"embedding.width": 16, "shared_layers": 1, "feed_forward.activation": "gelu_tanh"},
+    "roformer": {"positions.kind": "rotary"},
 }
 
 
 @pytest.mark.parametrize("model_type", SHAPES)
 def test_a_model_trained_here_finds_its_family(model_type: str, tmp_path: Path) -> None:
-    config = dataclasses.replace(OURS, **SHAPES[model_type])
+    config = replaced(OURS, SHAPES[model_type])
     model = build(config, 61, 0)
     described, tensors = export_published(config, weights_of(model), 61, Ids(pad=0))
     assert described["model_type"] == model_type
@@ -206,18 +208,18 @@ def test_a_model_trained_here_finds_its_family(model_type: str, tmp_path: Path) 
 
 
 def test_an_encoder_that_only_represents_is_published_whatever_head_it_would_have_had() -> None:
-    config = dataclasses.replace(OURS, language_head=False, output_bias=False, tie="none")
+    config = replaced(OURS, {"output.language_head": False, "output.bias": False, "tie": "none"})
     assert fitting_family(config).model_type == "bert"
 
 
 def test_a_classifier_that_pools_otherwise_is_not_taken_for_a_bert() -> None:
-    config = dataclasses.replace(OURS, language_head=False, pooler="tanh", classes=3)
+    config = replaced(OURS, {"output.language_head": False, "pooling.pooler": "tanh", "classes": 3})
     assert fitting_family(config).model_type == "bert"
-    with pytest.raises(ConfigError, match="pooling = 'mean'"):
-        fitting_family(dataclasses.replace(config, pooling="mean"), "bert")
+    with pytest.raises(ConfigError, match=r"pooling\.kind = 'mean'"):
+        fitting_family(replaced(config, {"pooling.kind": "mean"}), "bert")
 
 
 def test_positions_that_begin_elsewhere_than_after_the_padding_id_are_refused() -> None:
-    config = dataclasses.replace(OURS, position_offset=2)
+    config = replaced(OURS, {"positions.offset": 2})
     with pytest.raises(ConfigError, match="padding id 1, not 0"):
         export_published(config, weights_of(build(config, 61, 0)), 61, Ids(pad=0))

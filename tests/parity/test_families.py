@@ -54,15 +54,15 @@ class Pair:
         self.body = self.ours.body if isinstance(self.ours, Classifier) else self.ours
         generator = torch.Generator().manual_seed(11)
         if isinstance(self.body, VisionTransformer):
-            size = config.image_size
-            self.inputs = torch.randn(3, config.channels, size, size, generator=generator)
+            size = config.image_patches.image_size
+            self.inputs = torch.randn(3, config.image_patches.channels, size, size, generator=generator)
         else:
             self.inputs = torch.randint(4, vocabulary, (3, LENGTH), generator=generator)
             self.inputs[1, 7:] = self.imported.ids.pad
             self.inputs[2, 3:] = self.imported.ids.pad
         self.target = torch.randint(4, max(vocabulary, 5), (3, 6), generator=generator)
         self.segments = torch.zeros_like(self.inputs)
-        if config.segments > 1:
+        if config.embedding.segments > 1:
             self.segments[:, 4:] = 1
 
     @property
@@ -80,7 +80,7 @@ class Pair:
         mask = (self.inputs != self.imported.ids.pad).long()
         if isinstance(self.ours, EncoderDecoder):
             more["decoder_input_ids"] = self.target
-        if self.imported.config.segments > 1:
+        if self.imported.config.embedding.segments > 1:
             more["token_type_ids"] = self.segments
         return self.reference(self.inputs, attention_mask=mask, output_hidden_states=True, **more)
 
@@ -140,7 +140,7 @@ def test_hidden_states_and_logits_agree_with_padding(pair: Pair) -> None:
             assert difference(pair.body.pool(hidden), output.pooler_output) < TOLERANCE
         if isinstance(pair.body, VisionTransformer) or pair.imported.config.classes:
             return  # the reference gives these before its last norm
-        scale = pair.imported.config.output_scale
+        scale = pair.imported.config.output.scale
         assert difference((hidden * scale)[pair.real], (states[-1] * scale)[pair.real]) < TOLERANCE
 
 

@@ -319,7 +319,7 @@ def test_t5_has_the_activation_that_its_config_names_last(tmp_path: Path) -> Non
     folder = saved(hf.T5ForConditionalGeneration(config), tmp_path, dense_act_fn="relu")
     ours, theirs = logits(folder)
     assert torch.allclose(ours, theirs, atol=1e-4)
-    assert read_model(folder)[0].config.activation == "relu"
+    assert read_model(folder)[0].config.feed_forward.activation == "relu"
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_albert_may_share_one_layer_but_not_a_million_times(tmp_path: Path) -> N
     files.albert(tmp_path)
     shape = {**ENCODER, "embedding_size": 16, "vocab_size": 500, "num_hidden_layers": 40}
     folder = saved(hf.AlbertForMaskedLM(hf.AlbertConfig(**shape)), tmp_path)
-    assert load(folder).config.encoder_layers == 40
+    assert load(folder).config.encoder_side.layers == 40
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 10**6}))
     with pytest.raises(CheckpointError, match="1,000,000 layers"):

@@ -32,9 +32,8 @@ def recipe_tables(folder: Path, **train: Any) -> dict[str, Any]:
         "model": {
             "preset": "tiny",
             "width": 64,
-            "encoder_layers": 2,
-            "decoder_layers": 2,
-            "hidden": 128,
+            "layers": 2,
+            "feed_forward.hidden": 128,
             "dropout": 0.0,
         },
         "text": {"kind": "words"},
@@ -66,7 +65,7 @@ def small_translation(folder: Path, **train: Any) -> dict[str, Any]:
         write_tsv(folder / "train.tsv", [(each, each[::-1]) for each in found[20:]])
         write_tsv(folder / "valid.tsv", [(each, each[::-1]) for each in found[:20]])
     tables = recipe_tables(folder, **{"steps": STEPS, **OFTEN, **train})
-    return {**tables, "model": {**tables["model"], "width": 32, "hidden": 32, "dropout": 0.1}}
+    return {**tables, "model": {**tables["model"], "width": 32, "feed_forward.hidden": 32, "dropout": 0.1}}
 
 
 def best_of_validations(folder: Path) -> dict[str, Any]:
@@ -85,12 +84,19 @@ def language_model(folder: Path) -> dict[str, Any]:
     if not path.exists():
         path.write_text("\n".join(" ".join(each) for each in sequences(300, seed=3)) + "\n")
     tables = small_translation(folder)
-    shape = {"preset": "tiny", "family": "causal_lm", "width": 32, "heads": 2, "hidden": 32, "decoder_layers": 2}
+    shape = {
+        "preset": "tiny",
+        "family": "causal_lm",
+        "width": 32,
+        "attention.heads": 2,
+        "feed_forward.hidden": 32,
+        "layers": 2,
+    }
     train = {"steps": STEPS, **OFTEN, "batch_tokens": 64, "learning_rate": 0.003, "device": "cpu"}
     return {
         "task": "causal_lm",
         "out": tables["out"],
-        "model": {**shape, "norm_order": "pre", "dropout": 0.1},
+        "model": {**shape, "norm.order": "pre", "dropout": 0.1},
         "text": {"kind": "characters", "lossless": True},
         "data": {"train": [{"text": [str(path)]}]},
         "language": {"block": 16},

@@ -16,7 +16,7 @@ TASKS: dict[str, Callable[[Sequence], Sequence]] = {
     "copy": lambda symbols: symbols,
     "reverse": lambda symbols: symbols[::-1],
 }
-LSTM = {"preset": "lstm", "width": 64, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
+LSTM = {"preset": "lstm", "width": 64, "layers": 1, "dropout": 0.0}
 
 
 @pytest.mark.slow

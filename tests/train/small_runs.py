@@ -9,13 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headwise.config import Recipe, override
+from headwise.config import Recipe
 from headwise.data.batch.padded_pairs import PaddedBatch
 from headwise.data.batch.stream import Planned
 from headwise.files.tensors import load_tensors
 from headwise.interrupt import StopRequest
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.presets import resolve
+from headwise.recipe import override
 from headwise.train.loop import fit
 from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss
@@ -23,7 +24,7 @@ from headwise.train.tasks.translation_task import teacher_forcing
 from tests.shapes import PAD, VOCABULARY, random_model, small
 
 SOS, EOS = 1, 2
-TINY = {"width": 16, "encoder_layers": 1, "decoder_layers": 1, "heads": 2, "hidden": 16}
+TINY = {"width": 16, "layers": 1, "attention.heads": 2, "feed_forward.hidden": 16}
 FILES = ("model.safetensors", "optimiser.safetensors", "random.safetensors")
 
 

@@ -29,7 +29,7 @@ from tests.train.small_runs import FILES, run_recipe, same_tensors, silent
 VARIANTS: dict[str, dict[str, Any]] = {
     "unigram sampling": {"text.sampling": 0.2},
     "characters, every step logged": {"text.kind": "characters", "train.log_every": 1},
-    "attention dropout": {"text.kind": "bytes", "model.attention_dropout": 0.2, "train.accumulate": 1},
+    "attention dropout": {"text.kind": "bytes", "model.attention.dropout": 0.2, "train.accumulate": 1},
     "packed": {"text.sampling": 0.1, "train.packed": "always", "train.batch_tokens": 384},
     "a mean of checkpoints": {"text.kind": "bytes", "train.average": 4},
 }

@@ -12,11 +12,12 @@ import pytest
 import torch
 
 import headwise
-from headwise.config import Recipe, from_tables
+from headwise.config import Recipe
 from headwise.errors import ConfigError
 from headwise.files.tables import read_json, read_table, write_table
 from headwise.files.tensors import load_tensors
 from headwise.models.folder.run_layout import checkpoints, load_weights, step_folder
+from headwise.recipe import from_tables
 from headwise.train.report.console import read_log
 from headwise.train.report.curves import draw_curves
 from headwise.train.run import Outcome, train
@@ -280,17 +281,17 @@ def test_a_file_is_no_output_folder(tmp_path: Path, corpus: Path) -> None:
     [
         ({"out": ""}, "give --out DIR"),
         *(({f"train.{key}": 0}, f"train.{key} must be at least 1") for key in ("steps", "keep", "max_nonfinite")),
-        ({"train.clip": -1.0}, r"train\.clip must not be negative"),
-        ({"train.learning_rate": math.nan}, r"train\.learning_rate must not be negative"),
+        ({"train.clip": -1.0}, r"train\.clip must be at least 0"),
+        ({"train.learning_rate": math.nan}, r"train\.learning_rate must be at least 0"),
         ({"train.beta2": 1.0}, r"train\.beta2 must be at least 0 and below 1"),
         ({"train.label_smoothing": 1.5}, r"train\.label_smoothing must be at least 0 and below 1"),
         ({"train.ema": -0.1}, r"train\.ema must be"),
         ({"train.select_by": "bleu"}, r"needs train\.validate_bleu"),
         ({"train.schedule": "linear"}, r"unknown train\.schedule"),
         ({"train.device": "abacus"}, "device 'abacus' cannot be used"),
-        ({"model.heads": 3}, "cannot be split into 3 heads"),
+        ({"model.attention.heads": 3}, "cannot be split into 3 heads"),
         ({"model.family": "mamba"}, r"unknown model\.family"),
-        ({"model.positions": "compass"}, r"unknown model\.positions"),
+        ({"model.positions.kind": "compass"}, r"unknown model\.positions"),
     ],
 )
 def test_impossible_settings_are_refused(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from headwise.config import DataConfig, from_tables
+from headwise.config import DataConfig
+from headwise.recipe import from_tables
 from headwise.train.set_names import test_set_names as names_of_tests
 from headwise.train.set_names import validation_set_name, validation_set_names
 

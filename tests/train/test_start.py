@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import headwise
-from headwise.config import override, to_tables
 from headwise.errors import ConfigError
 from headwise.files.tables import read_json
 from headwise.files.tensors import load_tensors
 from headwise.presets import resolve
+from headwise.recipe import override, to_tables
 from headwise.train.run import train
 from headwise.train.start import recipe_from, starting_point
 from tests.train.small_runs import run_recipe, silent
@@ -64,7 +64,7 @@ def test_the_shape_is_that_of_the_folder_and_dropout_is_free(corpus: Path, tmp_p
     assert start.model.dropout.p == 0.0  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(("key", "value"), [("width", 32), ("norm_order", "post"), ("decoder_layers", 2)])
+@pytest.mark.parametrize(("key", "value"), [("width", 32), ("norm.order", "post"), ("layers", 2)])
 def test_another_shape_is_refused(corpus: Path, tmp_path: Path, trained: Path, key: str, value: object) -> None:
     with pytest.raises(ConfigError, match=rf"model\.{key} = .*, but the model in {trained} has"):
         recipe_from(started(corpus, tmp_path, trained, {f"model.{key}": value}))

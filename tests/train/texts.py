@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from headwise.config import Recipe, override
+from headwise.config import Recipe
 from headwise.presets import resolve
+from headwise.recipe import override
 
-SHAPE = {"width": 32, "heads": 2, "hidden": 64, "encoder_layers": 2, "decoder_layers": 2, "norm_order": "pre"}
+SHAPE = {"width": 32, "attention.heads": 2, "feed_forward.hidden": 64, "layers": 2, "norm.order": "pre"}
 CAUSAL = {"preset": "tiny", "family": "causal_lm", **SHAPE}
 MASKED = {"preset": "tiny", "family": "masked_lm", **SHAPE}
 

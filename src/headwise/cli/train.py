@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from headwise.cli.console import say
 from headwise.cli.options import add_command, add_languages, positive
-from headwise.config import parse_setting
 from headwise.presets import DEFAULTS, PRESETS
+from headwise.recipe import parse_setting
 
 if TYPE_CHECKING:
     from headwise.train.one_call import RunKeywords

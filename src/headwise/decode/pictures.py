@@ -13,9 +13,9 @@ from headwise.models.folder.description import ImageFit, LoadedModel
 
 def read_images(loaded: LoadedModel, files: Sequence[str]) -> Tensor:
     """Pixels [N, C, size, size] of picture files as bytes, in the size that the model takes."""
-    size, fit = loaded.config.image_size, loaded.task.image_fit
+    size, fit = loaded.config.image_patches.image_size, loaded.task.image_fit
     resize = (lambda picture: fitted(picture, size, fit)) if fit.stretches else None
-    return torch.from_numpy(read_pictures(files, size, loaded.config.channels, resize))
+    return torch.from_numpy(read_pictures(files, size, loaded.config.image_patches.channels, resize))
 
 
 def fitted(picture: Any, size: int, fit: ImageFit) -> Any:

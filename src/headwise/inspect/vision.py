@@ -69,14 +69,14 @@ def capture_image(model: str | LoadedModel, file: Path, device: str = "auto") ->
     if not captured:
         raise ConfigError(f"there is no attention to look at in this model: {RECURRENT}")
     weights = stacked(captured)  # [layers, H, T, T]
-    looker, rows_of = LOOKERS[config.pooling if isinstance(loaded.model, Classifier) else "first"]
+    looker, rows_of = LOOKERS[config.pooling.kind if isinstance(loaded.model, Classifier) else "first"]
     text = ""
     if isinstance(loaded.model, Classifier):
         label = Labeller(loaded, device).see(pixels)[0]
         text = label.label if loaded.task.regression else f"{label.label} ({label.score:.0%})"
     return ImageMaps(
         pixels=pixels[0],
-        grid=config.image_size // config.patch_size,
+        grid=config.image_patches.image_size // config.image_patches.patch_size,
         looks=rows_of(weights),
         rollout=rows_of(rollout(weights)),
         looker=looker,

@@ -81,14 +81,14 @@ def build_causal_lm(config: ModelConfig, vocabulary: int, pad: int) -> CausalLM:
     """Assemble and initialise the model that `config` describes."""
     embedding = blocks.token_embedding(config, vocabulary, config.width)
     output_weight = embedding.weight
-    if config.tie == "none" and config.language_head:  # without a head there is nothing to keep a matrix for
+    if config.tie == "none" and config.output.language_head:  # without a head there is nothing to keep a matrix for
         output_weight = nn.Parameter(torch.empty(vocabulary, config.width))
     model = CausalLM(
         embedding=embedding,
         positions=blocks.positions(config, config.width, causal=True),
-        embedding_norm=blocks.norm(config, config.width) if config.embedding_norm else None,
-        decoder=blocks.stack(config, config.decoder_layers, causal=True),
-        output_projection=OutputProjection(output_weight, bias=config.output_bias, scale=config.output_scale),
+        embedding_norm=blocks.norm(config, config.width) if config.embedding.norm else None,
+        decoder=blocks.stack(config, config.layers, causal=True),
+        output_projection=OutputProjection(output_weight, bias=config.output.bias, scale=config.output.scale),
         dropout=config.dropout,
         pad=pad,
     )

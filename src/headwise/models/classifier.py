@@ -51,6 +51,7 @@ class Classifier(nn.Module):
 
 def with_classifier(body: Body, config: ModelConfig) -> Classifier:
     """Put a freshly drawn classifier on top of a body. A decoder's has no bias, as published ones have none."""
+    assert config.classes
     output = nn.Linear(config.width, config.classes, bias=not isinstance(body, CausalLM))
     initialise(output, config.init)
-    return Classifier(body, output, config.pooling, config.dropout)
+    return Classifier(body, output, config.pooling.kind, config.dropout)

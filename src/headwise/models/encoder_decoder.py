@@ -168,9 +168,9 @@ class EncoderDecoder(nn.Module):
 
 def build_encoder_decoder(config: ModelConfig, vocabulary: int, pad: int) -> EncoderDecoder:
     """Assemble and initialise the model that `config` describes."""
-    if config.norm_order in blocks.PARALLEL:
-        raise ConfigError("parallel layers have no place for cross-attention: model.norm_order must be pre or post")
-    source = blocks.encoder_side(config)
+    if config.norm.order in blocks.PARALLEL:
+        raise ConfigError("parallel layers have no place for cross-attention: model.norm.order must be pre or post")
+    source = config.encoder_side
     source_embedding = blocks.token_embedding(config, vocabulary, source.width)
     target_embedding = source_embedding
     if config.tie in ("decoder", "none"):
@@ -181,13 +181,13 @@ def build_encoder_decoder(config: ModelConfig, vocabulary: int, pad: int) -> Enc
     model = EncoderDecoder(
         source_embedding=source_embedding,
         source_positions=blocks.positions(source, source.width, causal=False),
-        source_norm=blocks.norm(config, source.width) if config.embedding_norm else None,
-        encoder=blocks.stack(source, config.encoder_layers, causal=False),
+        source_norm=blocks.norm(config, source.width) if config.embedding.norm else None,
+        encoder=blocks.stack(source, source.layers, causal=False),
         target_embedding=target_embedding,
         target_positions=blocks.positions(config, config.width, causal=True),
-        target_norm=blocks.norm(config, config.width) if config.embedding_norm else None,
-        decoder=blocks.stack(config, config.decoder_layers, causal=True, memory_width=source.width),
-        output_projection=OutputProjection(output_weight, bias=config.output_bias, scale=config.output_scale),
+        target_norm=blocks.norm(config, config.width) if config.embedding.norm else None,
+        decoder=blocks.stack(config, config.layers, causal=True, memory_width=source.width),
+        output_projection=OutputProjection(output_weight, bias=config.output.bias, scale=config.output.scale),
         dropout=config.dropout,
         pad=pad,
     )

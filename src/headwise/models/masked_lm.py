@@ -99,19 +99,19 @@ class MaskedLM(nn.Module):
 
 def build_masked_lm(config: ModelConfig, vocabulary: int, pad: int) -> MaskedLM:
     """Assemble and initialise the model that `config` describes."""
-    width = config.embedding_width or config.width
+    width = config.embedding.width or config.width
     embedding = blocks.token_embedding(config, vocabulary, width)
     model = MaskedLM(
         embedding=embedding,
-        segments=TokenEmbedding(config.segments, width) if config.segments else None,
-        tasks=TokenEmbedding(config.task_types, width) if config.task_types else None,
+        segments=TokenEmbedding(config.embedding.segments, width) if config.embedding.segments else None,
+        tasks=TokenEmbedding(config.embedding.task_types, width) if config.embedding.task_types else None,
         positions=blocks.positions(config, width, causal=False),
-        embedding_norm=blocks.norm(config, width) if config.embedding_norm else None,
-        embedding_projection=nn.Linear(width, config.width) if config.embedding_width else None,
-        encoder=blocks.stack(config, config.encoder_layers, causal=False),
-        pooler=Pooler(config.width, POOLERS[config.pooler]) if config.pooler else None,
-        head=_head(config, width, embedding) if config.language_head else None,
-        next_sentence=nn.Linear(config.width, 2) if config.next_sentence else None,
+        embedding_norm=blocks.norm(config, width) if config.embedding.norm else None,
+        embedding_projection=nn.Linear(width, config.width) if config.embedding.width else None,
+        encoder=blocks.stack(config, config.layers, causal=False),
+        pooler=Pooler(config.width, POOLERS[config.pooling.pooler]) if config.pooling.pooler else None,
+        head=_head(config, width, embedding) if config.output.language_head else None,
+        next_sentence=nn.Linear(config.width, 2) if config.output.next_sentence else None,
         dropout=config.dropout,
         pad=pad,
     )
@@ -121,7 +121,10 @@ def build_masked_lm(config: ModelConfig, vocabulary: int, pad: int) -> MaskedLM:
 
 def _head(config: ModelConfig, width: int, embedding: TokenEmbedding) -> PredictionHead:
     weight = nn.Parameter(torch.empty_like(embedding.weight)) if config.tie == "none" else embedding.weight
-    projection = OutputProjection(weight, bias=config.output_bias, scale=config.output_scale)
+    projection = OutputProjection(weight, bias=config.output.bias, scale=config.output.scale)
     return PredictionHead(
-        nn.Linear(config.width, width), ACTIVATIONS[config.activation], blocks.norm(config, width), projection
+        nn.Linear(config.width, width),
+        ACTIVATIONS[config.feed_forward.activation],
+        blocks.norm(config, width),
+        projection,
     )

@@ -1,12 +1,9 @@
 """The Vision Transformer (ViT): an encoder of patches in place of words."""
 
-import dataclasses
-
 import torch
 from torch import Tensor, nn
 
 from headwise.config import ModelConfig
-from headwise.errors import ConfigError
 from headwise.models import blocks
 from headwise.models.encoder_decoder import Encoded
 from headwise.nn.context import Context
@@ -17,6 +14,7 @@ from headwise.nn.pooling import POOLERS, Pooler
 from headwise.nn.positions import PositionEncoding
 from headwise.nn.recurrent import RecurrentStack
 from headwise.nn.stack import Stack, StackOutput
+from headwise.recipe import replaced
 
 
 class VisionTransformer(nn.Module):
@@ -62,24 +60,16 @@ class VisionTransformer(nn.Module):
 
 def build_vision(config: ModelConfig, vocabulary: int, pad: int) -> VisionTransformer:
     """Assemble and initialise the model that `config` describes."""
-    if config.image_size < 1 or config.patch_size < 1 or config.image_size % config.patch_size:
-        raise ConfigError(
-            f"pictures of {config.image_size} pixels cannot be cut into patches of {config.patch_size}: "
-            "model.image_size must be a multiple of model.patch_size"
-        )
-    if config.patches == "convolutional" and config.patch_size not in (2, 4, 8, 16, 32):
-        raise ConfigError(
-            f"convolutional patches halve the picture: model.patch_size {config.patch_size} is no power of 2"
-        )
-    patches = (config.image_size // config.patch_size) ** 2
-    seen = dataclasses.replace(config, max_positions=1 + patches)  # one a patch, and one for the whole
+    patches = config.image_patches
+    count = (patches.image_size // patches.patch_size) ** 2
+    seen = replaced(config, {"positions.max_positions": 1 + count})  # one per patch, and one for the whole image
     model = VisionTransformer(
-        embedding=PATCH_EMBEDDINGS[config.patches](config.channels, config.patch_size, config.width),
+        embedding=PATCH_EMBEDDINGS[patches.kind](patches.channels, patches.patch_size, config.width),
         positions=blocks.positions(seen, config.width, causal=False),
-        encoder=blocks.stack(config, config.encoder_layers, causal=False),
-        pooler=Pooler(config.width, POOLERS[config.pooler]) if config.pooler else None,
+        encoder=blocks.stack(config, config.layers, causal=False),
+        pooler=Pooler(config.width, POOLERS[config.pooling.pooler]) if config.pooling.pooler else None,
         dropout=config.dropout,
-        image_size=config.image_size,
+        image_size=patches.image_size,
     )
     initialise(model, config.init)
     return model

@@ -62,10 +62,10 @@ def normed_in_one_pass(norm: nn.Module, x: Tensor, y: Tensor | None = None, drop
     return residual_norm(x, y, norm.weight, offset, norm.eps or 0.0, dropout, centred)
 
 
-NORMS: dict[str, Callable[[int, float], nn.Module]] = {
+NORMS: dict[str, Callable[[int, float | None], nn.Module]] = {
     "layer": lambda width, epsilon: nn.LayerNorm(width, eps=epsilon or 1e-5),
     "rms": lambda width, epsilon: nn.RMSNorm(width, eps=epsilon or 1e-6),
 }
-"""Norm layers by name; each takes a width and an epsilon (0: the usual one)."""
+"""Norm layers by name; each takes a width and an epsilon (None: the usual one)."""
 
 NORM_ORDERS: dict[str, type[PostNorm] | type[PreNorm]] = {"post": PostNorm, "pre": PreNorm}

@@ -87,7 +87,7 @@ class Yarn(Frequencies):
         length: int,
         fast: float = 32.0,
         slow: float = 1.0,
-        factor: float = 0.0,
+        factor: float | None = None,
         truncate: bool = True,
     ) -> None:
         super().__init__(width, base)
@@ -125,7 +125,7 @@ class LongRope(Frequencies):
         length: int,
         short: tuple[float, ...],
         long: tuple[float, ...],
-        factor: float = 0.0,
+        factor: float | None = None,
     ) -> None:
         super().__init__(width, base)
         for name, divisors in (("short", short), ("long", long)):

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
 
-from headwise.config import CleanConfig, to_tables
+from headwise.config import CleanConfig
 from headwise.data.prepare.clean import clean
 from headwise.data.prepare.cleaning_report import CleaningReport
 from headwise.data.prepare.duplicates import SeenHashes
@@ -29,6 +29,7 @@ from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from headwise.files.atomic import write_json
 from headwise.files.tables import read_json
+from headwise.recipe import to_tables
 from headwise.text.normalise import normalise
 
 HEADER = "source\ttarget\n"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
-from headwise.config import DataConfig, Recipe, override, to_tables
+from headwise.config import DataConfig, Recipe
 from headwise.data.read.corpus import corpus_languages, corpus_paths
 from headwise.data.read.files import numbered_lines
 from headwise.decode.bulk.line_job import BulkControl, BulkProgress
@@ -25,6 +25,7 @@ from headwise.files.atomic import write_json, write_text
 from headwise.files.lock import BusyError, locked
 from headwise.models.folder.description import INT8
 from headwise.models.folder.load import CARD
+from headwise.recipe import override, to_tables
 from headwise.synthesis.compare import SPEED_TEST, Comparison, compare_models, nameable_languages
 from headwise.synthesis.sources import ChosenSources, choose_sources
 from headwise.synthesis.teacher_translations import say_unused, translate_sources, translation_paths

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from headwise.config import CorpusConfig, DataConfig, Recipe, to_tables
+from headwise.config import CorpusConfig, DataConfig, Recipe
 from headwise.data.prepare.clean import clean, pair_hashes
 from headwise.data.prepare.cleaning_report import CleaningReport, total
 from headwise.data.prepare.disk_cache import cached
@@ -20,6 +20,7 @@ from headwise.data.read.pairs import Pair
 from headwise.data.read.text_files import text_paths
 from headwise.errors import DataError
 from headwise.files.atomic import write_json
+from headwise.recipe import to_tables
 from headwise.train.job import Say
 
 VERSION = 1

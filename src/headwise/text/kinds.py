@@ -45,8 +45,6 @@ def train_tokenizer(
     """
     if config.kind not in TOKENIZERS:
         raise ConfigError(f"no tokenizer {config.kind!r}; text.kind is one of: {', '.join(TOKENIZERS)}")
-    if config.vocabulary < 0:
-        raise ConfigError(f"text.vocabulary = {config.vocabulary}: it must be positive, or 0 for automatic")
     if config.lossless and config.kind not in LOSSLESS:
         raise ConfigError(
             f"text.lossless: a {config.kind} tokenizer cannot keep spaces; these can: {', '.join(LOSSLESS)}"

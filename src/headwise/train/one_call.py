@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import headwise
-from headwise.config import Recipe, modern_model, override, read_recipe
+from headwise.config import Recipe
 from headwise.data.read.files import format_suffix
 from headwise.errors import CheckpointError, ConfigError
 from headwise.presets import DEFAULTS
+from headwise.recipe import override, read_recipe
 
 if TYPE_CHECKING:
     from headwise.train.job import Say
@@ -202,7 +203,7 @@ def stored_tables(out: str | Path | None) -> dict[str, Any]:
     stored = stored_recipe(Path(out))
     if not isinstance(stored.get("model"), dict):
         raise CheckpointError(f"{path}: damaged: it is no recipe")
-    return {**stored, "model": modern_model(stored["model"])}
+    return stored
 
 
 # --- tasks ---------------------------------------------------------------------------------------------

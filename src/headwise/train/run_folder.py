@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headwise.config import Recipe, from_tables, to_tables
+from headwise.config import Recipe
 from headwise.data.prepare.fingerprint import CACHE, hash_files
 from headwise.data.prepare.result import SourceFile
 from headwise.errors import CheckpointError, ConfigError
@@ -15,6 +15,7 @@ from headwise.files.lock import locked
 from headwise.files.tables import read_table, write_table
 from headwise.models.folder.config_file import WEIGHTS
 from headwise.models.folder.run_layout import CHECKPOINTS, checkpoints
+from headwise.recipe import from_tables, to_tables
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.job import Say

@@ -1,23 +1,25 @@
 """The model that a run starts with: initialised from the recipe's seed, or loaded from `recipe.init`."""
 
 import dataclasses
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from headwise.config import ModelConfig, Recipe, from_tables, to_tables
+from headwise.config import ModelConfig, Recipe
 from headwise.errors import ConfigError
 from headwise.models.build import build
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.load import load, read_model, read_tokenizer
 from headwise.models.folder.weights import Weights, set_weights, weights_of
 from headwise.presets import PRESETS, preset_config, resolve
+from headwise.recipe import check_keys, dotted, nested, overlaid, to_tables
 from headwise.text.tokenizer import Tokenizer
 
-PARTS = frozenset({"classes", "pooling", "language_head", "next_sentence"})
-FREE = PARTS | {"dropout", "attention_dropout", "hidden_dropout"}
+PARTS = frozenset({"classes", "pooling.kind", "output.language_head", "output.next_sentence"})
+FREE = PARTS | {"dropout", "attention.dropout", "feed_forward.dropout"}
 """Keys of the model table that may differ from those of the model in `init`; all others are its shape."""
 
 LEARNING_RATE = 5e-5
@@ -35,18 +37,26 @@ def recipe_from(tables: dict[str, Any]) -> Recipe:
     given = tables.get("model", {})
     if not isinstance(given, dict):
         raise ConfigError("model must be a table")
+    given = nested(given)
+    check_keys(ModelConfig, given, "model.")
     shape = to_tables(folder_config(str(init)))
-    wanted = to_tables(from_tables(ModelConfig, given, "model."))  # checked, and written the same way
-    for key in given:
-        if key not in FREE and wanted[key] != shape[key]:
-            raise ConfigError(
-                f"model.{key} = {wanted[key]!r}, but the model in {init} has {shape[key]!r}: a run that starts from "
-                f"a model has its shape (these can be changed: {', '.join(sorted(FREE))})"
-            )
-    recipe = resolve({**tables, "model": {**shape, **given}})
+    recipe = resolve({**tables, "model": overlaid(shape, given)})
+    for key, ours, theirs in _differences(recipe.model, shape):
+        raise ConfigError(
+            f"model.{key} = {ours!r}, but the model in {init} has {theirs!r}: a run that starts from a model has its "
+            f"shape (these can be changed: {', '.join(sorted(FREE))})"
+        )
     if recipe.train.learning_rate == 0:
         recipe = dataclasses.replace(recipe, train=dataclasses.replace(recipe.train, learning_rate=LEARNING_RATE))
     return recipe
+
+
+def _differences(config: ModelConfig, shape: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The keys of a config that are not free and differ from the tables of a shape, with both values."""
+    ours, theirs = dotted(to_tables(config)), dotted(shape)
+    for key in dict.fromkeys((*ours, *theirs)):
+        if key not in FREE and ours.get(key) != theirs.get(key):
+            yield key, ours.get(key), theirs.get(key)
 
 
 def presets_of(family: str) -> str:
@@ -70,17 +80,16 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
         raise ConfigError(
             f"{recipe.init}: it has no tokenizer that Headwise knows, and without one there is nothing to train it on"
         )
-    wanted = to_tables(recipe.model)
-    different = [key for key, value in to_tables(loaded.config).items() if key not in FREE and wanted[key] != value]
-    if different:
+    for key, _, _ in _differences(recipe.model, to_tables(loaded.config)):
         raise ConfigError(
-            f"the recipe's model.{different[0]} is not that of {recipe.init}: let headwise.train.start.recipe_from "
-            "make the recipe"
+            f"the recipe's model.{key} is not that of {recipe.init}: let headwise.train.start.recipe_from make the "
+            "recipe"
         )
     description = loaded.description
     model = new_model(recipe, description.rows, description.specials.pad)
     weights = weights_of(loaded.model)
-    if any(getattr(recipe.model, key) != getattr(loaded.config, key) for key in PARTS):
+    before, after = (dotted(to_tables(config)) for config in (loaded.config, recipe.model))
+    if any(before[key] != after[key] for key in PARTS):
         weights = transferred(weights, weights_of(model), recipe.init)
     set_weights(model, weights, recipe.init)
     return dataclasses.replace(loaded, model=model.to(device), config=recipe.model)

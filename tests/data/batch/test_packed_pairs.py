@@ -17,6 +17,7 @@ from headwise.models.build import build
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.packing import positions_in
 from headwise.presets import preset_config
+from headwise.recipe import replaced
 from headwise.text.tokenizer import Ids, Keys
 from headwise.train.step.out_of_memory import halves
 from headwise.train.tasks.translation_task import teacher_forcing
@@ -122,23 +123,24 @@ def test_places() -> None:
     [
         {},
         {"preset": "modern"},
-        {"positions": "learned", "max_positions": 80, "norm_order": "pre"},
-        {"positions": "rotary", "key_value_heads": 2},
+        {"positions.kind": "learned", "positions.max_positions": 80, "norm.order": "pre"},
+        {"positions.kind": "rotary", "attention.key_value_heads": 2},
     ],
     ids=["base", "modern", "learned", "rotary"],
 )
 def test_loss_and_gradients_are_those_of_padded_batches(encode: Encode, shape: dict[str, object]) -> None:
     shape = dict(shape)
     torch.manual_seed(0)
-    config = replace(
+    config = replaced(
         preset_config(str(shape.pop("preset", "base"))),
-        width=32,
-        heads=4,
-        hidden=64,
-        encoder_layers=2,
-        decoder_layers=2,
-        dropout=0.0,
-        **shape,  # type: ignore[arg-type]
+        {
+            "width": 32,
+            "attention.heads": 4,
+            "feed_forward.hidden": 64,
+            "layers": 2,
+            "dropout": 0.0,
+            **shape,  # type: ignore[arg-type]
+        },
     )
     model = build(config, 300, 0)
     assert isinstance(model, EncoderDecoder)
@@ -167,9 +169,9 @@ def test_loss_and_gradients_are_those_of_padded_batches(encode: Encode, shape: d
     assert sum(part[0] for part in parts) == pytest.approx(loss, rel=1e-5)
 
 
-@pytest.mark.parametrize("shape", [{"positions": "relative"}, {"window": 100}], ids=str)
+@pytest.mark.parametrize("shape", [{"positions.kind": "relative"}, {"attention.window": 100}], ids=str)
 def test_what_the_kernel_does_not_know_is_not_packed(shape: dict[str, object]) -> None:
-    config = replace(preset_config("base"), width=32, heads=4, hidden=64, **shape)  # type: ignore[arg-type]
+    config = replaced(preset_config("base"), {"width": 32, "attention.heads": 4, "feed_forward.hidden": 64, **shape})  # type: ignore[arg-type]
     model = build(config, 300, 0)
     assert isinstance(model, EncoderDecoder)
     assert not model.can_be_packed
@@ -189,7 +191,7 @@ def test_a_start_that_is_also_padding_is_kept(encode: Encode) -> None:
 @pytest.mark.parametrize("packed", [True, False])
 def test_agreement_costs_what_two_passes_differ(encode: Encode, packed: bool) -> None:
     torch.manual_seed(0)
-    small = {"width": 32, "heads": 4, "hidden": 64, "encoder_layers": 1, "decoder_layers": 1}
+    small = {"width": 32, "attention.heads": 4, "feed_forward.hidden": 64, "layers": 1}
     stream = packed_stream(encode(lengths(40)))
     members = np.array([index for _, index in epoch(stream)[0].examples])
     batch = epoch(stream)[0] if packed else stream._rows.batch(members, 0)

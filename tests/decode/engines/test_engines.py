@@ -20,6 +20,7 @@ from headwise.models.folder.config_file import save_description
 from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.load import convert, load, save_model
 from headwise.nn import int8
+from headwise.recipe import replaced
 from tests.taught import SHAPE, SOURCES, TARGETS, taught
 
 HERE = [name for name in ENGINES if (name != "int8" or int8.is_fast_here()) and name != "gpu"]
@@ -45,7 +46,7 @@ def oracle(name: str) -> Translator:
 
 
 def model_of(name: str) -> LoadedModel:
-    return taught(shape=dataclasses.replace(SHAPE, heads=2)) if name == NATIVE else taught()
+    return taught(shape=replaced(SHAPE, {"attention.heads": 2})) if name == NATIVE else taught()
 
 
 @pytest.mark.parametrize("name", HERE)
@@ -188,15 +189,17 @@ def test_a_damaged_int8_folder_is_refused(name: str, tmp_path: Path) -> None:
         Translator(tmp_path / "small")
 
 
-@pytest.mark.parametrize("change", [{"heads": 1}, {"decoder_layers": 3}, {"hidden": 48}, {"bias": False}])
+@pytest.mark.parametrize(
+    "change", [{"attention.heads": 1}, {"layers": 3}, {"feed_forward.hidden": 48}, {"bias": False}]
+)
 def test_weights_of_another_config_are_refused(change: dict[str, object], tmp_path: Path) -> None:
     """The native engine reads them as bytes: none may be of another size than it takes it for."""
     loaded = model_of(NATIVE)
     save_model(tmp_path / "whole", loaded)
     convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
     described = dataclasses.replace(loaded.description, precision="int8")
-    save_description(tmp_path / "small", dataclasses.replace(described, config=dataclasses.replace(SHAPE, **change)))  # type: ignore[arg-type]
-    if change == {"heads": 1}:  # which no shape tells from the right one
+    save_description(tmp_path / "small", dataclasses.replace(described, config=replaced(SHAPE, change)))
+    if change == {"attention.heads": 1}:  # which no shape tells from the right one
         assert Translator(tmp_path / "small").translate(SOURCES[0])
         return
     with pytest.raises(CheckpointError, match=r"weights are not this model's|has the shape"):

@@ -57,7 +57,7 @@ SELECTIONS = {
 @pytest.mark.parametrize("rows", SELECTIONS.values(), ids=SELECTIONS)
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
 def test_select_takes_sources_and_histories_along(rows: list[int], positions: str) -> None:
-    model = random_model(small(positions=positions, key_value_heads=2))
+    model = random_model(small(positions__kind=positions, attention__key_value_heads=2))
     stepper = DecoderStepper(model)
     source, start, more = sentences(3, 6, shortest=2), sentences(3, 3), sentences(len(rows), 2)
     _, state = advance(stepper, stepper.start(source), start)

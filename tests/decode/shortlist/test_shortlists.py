@@ -31,6 +31,7 @@ from headwise.models.build import build
 from headwise.models.folder.load import convert, save_model
 from headwise.nn import int8
 from headwise.nn.int8 import to_int8
+from headwise.recipe import replaced
 from headwise.text.tokenizer import Tokenizer
 from tests.decode.engines.native.test_native_model import EOS, PAD, SOS, VOCABULARY, model_of, native_model
 from tests.taught import PAIRS, SHAPE, SOURCES, TARGETS, taught
@@ -70,7 +71,7 @@ def test_where_nothing_is_known_or_gained_all_are_allowed() -> None:
     assert table().allowed([10], copies=range(6, 22)) is not None
 
 
-FITTING = replace(SHAPE, heads=2)
+FITTING = replaced(SHAPE, {"attention.heads": 2})
 """A shape that the native engine knows."""
 
 
@@ -273,7 +274,7 @@ class Masked:
 
 @cache
 def model() -> Any:
-    made = model_of(tie="none", output_bias=True, output_scale=0.5)
+    made = model_of(tie="none", output__bias=True, output__scale=0.5)
     with torch.no_grad():
         made.output_projection.weight.mul_(20)  # so that no two tokens are equally likely but for rounding
     quantised = to_int8(copy.deepcopy(made))

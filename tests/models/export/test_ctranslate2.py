@@ -16,6 +16,7 @@ from headwise.errors import ConfigError
 from headwise.models.export.ctranslate2 import NEVER, check, write_generator, write_translator
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.load import convert, load, save_model
+from headwise.recipe import replaced
 from headwise.text.tokenizer import Tokenizer
 from tests.commands import Capture
 from tests.kinds import GPT, LLAMA, language_model, tokenizer
@@ -137,7 +138,7 @@ def test_its_program_translates_as_we_do(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", ["pre", "post"])
 def test_quantised_it_still_translates(order: str, tmp_path: Path) -> None:
-    loaded = taught(shape=dataclasses.replace(SHAPE, norm_order=order))
+    loaded = taught(shape=replaced(SHAPE, {"norm.order": order}))
     ours = [result.text for result in Translator(loaded, device="cpu").translate(SOURCES, options=BEAM)]
     assert ours == TARGETS
     sizes = {}
@@ -162,7 +163,7 @@ def test_languages_are_asked_for(tmp_path: Path) -> None:
 def test_a_published_model_with_tables_of_its_own(order: str, tmp_path: Path) -> None:
     """As OPUS-MT is: two SentencePiece models, and a table of ids."""
     pytest.importorskip("transformers", reason="its files are read as the reference writes them")
-    loaded = taught(shape=dataclasses.replace(SHAPE, norm_order=order))
+    loaded = taught(shape=replaced(SHAPE, {"norm.order": order}))
     save_model(tmp_path / "own", loaded)
     convert(tmp_path / "own", tmp_path / "opus-en-de", "huggingface")
     published = load(tmp_path / "opus-en-de")

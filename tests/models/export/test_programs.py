@@ -1,6 +1,5 @@
 """A translator trained here, written for `transformers`: the same ids, the same logits, and back again."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import torch
 
 from headwise.decode.translator import Translator
 from headwise.models.folder.load import convert, load, save_model
+from headwise.recipe import replaced
 
 hf = pytest.importorskip("transformers", reason="the reference library is a development dependency")
 
@@ -20,7 +20,7 @@ TEXTS = ["the cat sleeps", "A dog; two dogs!", "über 100 % größer", "日本�
 @pytest.mark.parametrize("order", ["pre", "post"])
 @pytest.mark.parametrize("both_directions", [False, True])
 def test_it_is_the_same_model(tmp_path: Path, order: str, both_directions: bool) -> None:
-    loaded = taught(both_directions=both_directions, shape=dataclasses.replace(SHAPE, norm_order=order))
+    loaded = taught(both_directions=both_directions, shape=replaced(SHAPE, {"norm.order": order}))
     save_model(tmp_path / "ours", loaded)
     convert(tmp_path / "ours", tmp_path / "theirs", "huggingface")
 

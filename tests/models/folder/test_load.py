@@ -20,6 +20,7 @@ from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.load import load, save_model
 from headwise.models.folder.run_layout import load_weights, step_folder
 from headwise.models.folder.weights import set_weights, weights_of
+from headwise.recipe import override
 from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.checkpoint.checkpoint import write_checkpoint
@@ -27,7 +28,7 @@ from headwise.train.checkpoint.run_state import RunState
 from headwise.train.step.averages import MovingAverage
 from tests.shapes import VARIANTS, small
 
-SHAPE = {"width": 16, "encoder_layers": 1, "decoder_layers": 1, "heads": 2, "hidden": 16}
+SHAPE = {"width": 16, "layers": 1, "attention.heads": 2, "feed_forward.hidden": 16}
 TASK = Task((("en", "de"), ("de", "en")), tags=True, usual_tokens=40, max_tokens=77)
 
 
@@ -184,10 +185,10 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a lonely language": (lambda d: d["task"].update(directions=[["en"]]), "pairs of languages"),
     "unknown key": (lambda d: d["model"].update(depth=3), r"unknown key model\.depth"),
     "wrong type": (lambda d: d["model"].update(width="wide"), r"model\.width must be a whole number"),
-    "unknown part": (lambda d: d["model"].update(norm="none"), r"altered|unknown model\.norm"),
+    "unknown part": (lambda d: d["model"]["norm"].update(kind="none"), r"altered|unknown model\.norm"),
     "other width": (lambda d: d["model"].update(width=32), "altered"),
-    "other heads": (lambda d: d["model"].update(heads=4), "altered"),
-    "other activation": (lambda d: d["model"].update(activation="gelu"), "altered"),
+    "other heads": (lambda d: d["model"]["attention"].update(heads=4), "altered"),
+    "other activation": (lambda d: d["model"]["feed_forward"].update(activation="gelu"), "altered"),
     "other languages": (lambda d: d["task"].update(directions=[["en", "fr"]]), "altered"),
 }
 
@@ -204,11 +205,11 @@ def test_an_altered_config_is_refused(folder: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("norm", "none", r"describes no model: unknown model\.norm 'none'"),
-        ("heads", 3, "cannot be split into 3 heads"),
+        ("norm.kind", "none", r"describes no model: unknown model\.norm\.kind 'none'"),
+        ("attention.heads", 3, "cannot be split into 3 heads"),
         ("width", 32, "has the shape"),
-        ("decoder_layers", 2, r"not this model's \(missing: decoder"),
-        ("encoder_layers", 2, r"not this model's \(missing: encoder"),
+        ("layers", 2, r"not this model's \(missing: decoder"),
+        ("encoder", {"layers": 2}, r"not this model's \(missing: encoder"),
         ("bias", False, r"not this model's \(unexpected: "),
     ],
 )
@@ -218,7 +219,7 @@ def test_a_config_that_was_written_for_other_weights_is_refused(
     """Also where the config itself is well-formed."""
 
     def edit(described: dict[str, Any]) -> None:
-        described["model"][key] = value
+        described["model"] = override(described["model"], {key: value})
         del described["digest"]
 
     change(folder, edit)

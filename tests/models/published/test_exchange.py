@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.build import build
 from headwise.models.folder.description import Ids
@@ -17,39 +16,60 @@ from headwise.models.folder.weights import set_weights, weights_of
 from headwise.models.published import rules
 from headwise.models.published.exchange import Imported, export_published, fitting_family, import_published
 from headwise.models.published.formats.value import Foreign
+from headwise.recipe import model_config, replaced
 
 VOCABULARY = 13
 IDS = Ids(pad=1, sos=2, eos=2)
 TINY: dict[str, Any] = {
     "preset": "",
     "width": 8,
-    "encoder_layers": 1,
-    "decoder_layers": 1,
-    "heads": 2,
-    "hidden": 12,
-    "max_positions": 16,
-    "norm_epsilon": 1e-5,
+    "layers": 1,
+    "attention.heads": 2,
+    "feed_forward.hidden": 12,
+    "positions.max_positions": 16,
+    "norm.epsilon": 1e-5,
 }
-BART = ModelConfig(
-    **TINY, positions="learned", position_offset=2, embedding_norm=True, activation="gelu", output_bias=True
+BART = model_config(
+    {
+        **TINY,
+        "positions.kind": "learned",
+        "positions.offset": 2,
+        "embedding.norm": True,
+        "feed_forward.activation": "gelu",
+        "output.bias": True,
+    }
 )
 CONFIGS = {
-    "marian": ModelConfig(**TINY, positions="sinusoidal_halves", activation="silu", output_bias=True),
-    "bart": BART,
-    "mbart": dataclasses.replace(BART, norm_order="pre"),
-    "m2m_100": ModelConfig(**TINY, positions="sinusoidal_fairseq", position_offset=2, norm_order="pre"),
-    "t5": ModelConfig(
-        **TINY,
-        positions="relative",
-        norm="rms",
-        norm_order="pre",
-        attention_scale=1.0,
-        bias=False,
-        embedding_scale=False,
-        tie="embeddings",
+    "marian": model_config(
+        {**TINY, "positions.kind": "sinusoidal_halves", "feed_forward.activation": "silu", "output.bias": True}
     ),
-    "vit": ModelConfig(
-        **TINY, family="vision", norm_order="pre", positions="learned", classes=3, image_size=8, patch_size=4
+    "bart": BART,
+    "mbart": replaced(BART, {"norm.order": "pre"}),
+    "m2m_100": model_config(
+        {**TINY, "positions.kind": "sinusoidal_fairseq", "positions.offset": 2, "norm.order": "pre"}
+    ),
+    "t5": model_config(
+        {
+            **TINY,
+            "positions.kind": "relative",
+            "norm.kind": "rms",
+            "norm.order": "pre",
+            "attention.scale": 1.0,
+            "bias": False,
+            "embedding.scale": False,
+            "tie": "embeddings",
+        }
+    ),
+    "vit": model_config(
+        {
+            **TINY,
+            "family": "vision",
+            "norm.order": "pre",
+            "positions.kind": "learned",
+            "classes": 3,
+            "patches.image_size": 8,
+            "patches.patch_size": 4,
+        }
     ),
 }
 
@@ -208,7 +228,7 @@ def test_a_body_alone_is_the_same_model_without_its_prefix_and_logits_bias() -> 
         ],
     )
     imported = loaded(body)
-    assert not imported.config.output_bias
+    assert not imported.config.output.bias
     assert torch.equal(imported.weights["source_embedding.weight"], whole.tensors["model.shared.weight"])
     _, tensors = export_published(imported.config, imported.weights, VOCABULARY, IDS, "bart")
     assert tensors.keys() == whole.tensors.keys() - {"final_logits_bias"}
@@ -236,13 +256,13 @@ def test_t5_ties_and_scales_whichever_version_wrote_it(
     tensors = {name: each for name, each in foreign.tensors.items() if has_head or name != "lm_head.weight"}
     imported = loaded(Foreign({**config, **described}, tensors, "a t5", None))
     assert imported.config.tie == tie
-    assert imported.config.output_scale == (8**-0.5 if scaled else 1)
+    assert imported.config.output.scale == (8**-0.5 if scaled else 1)
 
 
 def test_what_no_family_can_say_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"lacks: .*norm = 'rms'"):
-        fitting_family(dataclasses.replace(BART, norm="rms"))
-    with pytest.raises(ConfigError, match=r"this model is not a marian: its .*positions = 'learned'"):
+    with pytest.raises(ConfigError, match=r"lacks: .*norm.kind = 'rms'"):
+        fitting_family(replaced(BART, {"norm.kind": "rms"}))
+    with pytest.raises(ConfigError, match=r"this model is not a marian: its .*positions.kind = 'learned'"):
         fitting_family(BART, "marian")
     with pytest.raises(ConfigError, match="no published family 'retnet'"):
         fitting_family(BART, "retnet")

@@ -125,7 +125,7 @@ def test_an_average_begun_later_starts_from_the_weights(tmp_path: Path) -> None:
 def test_another_model_is_refused(tmp_path: Path) -> None:
     model, optimiser, _ = trained()
     path = save(tmp_path, model, optimiser, None)
-    for changes in ({"width": 32}, {"decoder_layers": 2}, {"tie": "none"}):
+    for changes in ({"width": 32}, {"layers": 2}, {"tie": "none"}):
         other = tiny_model(**changes)
         with pytest.raises(CheckpointError, match=r"step-00000017"):
             restore_checkpoint(path, other, make_optimiser(other, fit_recipe()), None)

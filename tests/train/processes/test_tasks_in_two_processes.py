@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headwise.config import Recipe, override
+from headwise.config import Recipe
 from headwise.models.folder.load import load
 from headwise.presets import resolve
+from headwise.recipe import override
 from headwise.train.run import train
 from headwise.train.start import recipe_from
 from tests.train.processes.launch import run
@@ -65,7 +66,12 @@ def causal(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
 
 def albert(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
     """Layers that are used several times, and the next-sentence task."""
-    more = {"model.shared_layers": 1, "model.segments": 2, "model.next_sentence": True, "model.pooler": "tanh"}
+    more = {
+        "model.shared_layers": 1,
+        "model.embedding.segments": 2,
+        "model.output.next_sentence": True,
+        "model.pooling.pooler": "tanh",
+    }
     return text_recipe("masked_lm", text(folder), out, {**more, "language.next_sentence": True, **settings})
 
 
@@ -78,7 +84,14 @@ def classifier(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
         "task": "classify",
         "seed": 3,
         "out": str(out),
-        "model": {"preset": "tiny", "family": "masked_lm", "width": 32, "encoder_layers": 1, "heads": 2, "hidden": 64},
+        "model": {
+            "preset": "tiny",
+            "family": "masked_lm",
+            "width": 32,
+            "layers": 1,
+            "attention.heads": 2,
+            "feed_forward.hidden": 64,
+        },
         "text": {"kind": "words"},
         "data": {"train": [{"labelled": str(path)}], "held_out": 20},
         "train": {"batch_tokens": 64, "learning_rate": 0.003, "device": "cpu", "log_every": 1, "checkpoint_every": 3},
@@ -94,12 +107,12 @@ def images(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
         np.savez(folder / "train.npz", images=pictures.astype(np.uint8), labels=labels, classes=np.array(["a", "b"]))
     shape = {
         "width": 16,
-        "encoder_layers": 1,
-        "heads": 2,
-        "hidden": 32,
-        "image_size": 12,
-        "patch_size": 4,
-        "channels": 1,
+        "encoder.layers": 1,
+        "attention.heads": 2,
+        "feed_forward.hidden": 32,
+        "patches.image_size": 12,
+        "patches.patch_size": 4,
+        "patches.channels": 1,
     }
     tables = {
         "task": "images",
@@ -113,13 +126,13 @@ def images(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
 
 
 def lstm(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
-    shape = {"preset": "lstm", "width": 16, "encoder_layers": 1, "decoder_layers": 1}
+    shape = {"preset": "lstm", "width": 16, "layers": 1}
     recipe = translator(folder, out, settings)
     return resolve({**_tables(recipe), "model": {**shape, "dropout": 0.0}})
 
 
 def _tables(recipe: Recipe) -> dict[str, Any]:
-    from headwise.config import to_tables
+    from headwise.recipe import to_tables
 
     return {key: value for key, value in to_tables(recipe).items() if key != "model"}
 

@@ -30,11 +30,17 @@ def ids(length: int) -> torch.Tensor:
 
 TRANSLATORS = {
     "paper": small(),
-    "pre-norm": small(norm_order="pre"),
-    "gated": small(feed_forward="gated", activation="silu", norm="rms", positions="rotary", bias=False),
-    "wider encoder": small(encoder_width=40, encoder_heads=2, encoder_hidden=48, tie="decoder"),
+    "pre-norm": small(norm__order="pre"),
+    "gated": small(
+        feed_forward__kind="gated",
+        feed_forward__activation="silu",
+        norm__kind="rms",
+        positions__kind="rotary",
+        bias=False,
+    ),
+    "wider encoder": small(encoder__width=40, encoder__heads=2, encoder__hidden=48, tie="decoder"),
     "shared layers": small(shared_layers=1),
-    "wide heads": small(head_width=10),
+    "wide heads": small(attention__head_width=10),
     "untied": small(tie="none"),
 }
 
@@ -60,7 +66,7 @@ def test_the_lengths_of_a_pair_tell_its_cost(name: str, source: int, target: int
 
 def test_training_has_three_times_the_forward() -> None:
     """But for the embeddings: nothing is asked for the gradient of what goes into the first layer."""
-    model = build(small(width=64, hidden=128), VOCABULARY, PAD)
+    model = build(small(width=64, feed_forward__hidden=128), VOCABULARY, PAD)
 
     def learn() -> None:
         model(ids(12), ids(10)).sum().backward()
@@ -70,20 +76,22 @@ def test_training_has_three_times_the_forward() -> None:
 
 
 def test_groups_share_keys_but_save_no_products() -> None:
-    whole, shared = (build(small(key_value_heads=heads), VOCABULARY, PAD).eval() for heads in (4, 1))
+    whole, shared = (build(small(attention__key_value_heads=heads), VOCABULARY, PAD).eval() for heads in (4, 1))
     costs = [multiply_adds(model, lambda model=model: model(ids(7), ids(9))) for model in (whole, shared)]
     config = small()
-    projections = 2 * config.width * (config.width - config.width // config.heads)  # of keys and of values, a token
-    tokens = config.encoder_layers * 7 + config.decoder_layers * (9 + 7)
+    projections = (
+        2 * config.width * (config.width - config.width // config.attention.heads)
+    )  # of keys and of values, a token
+    tokens = config.encoder_side.layers * 7 + config.layers * (9 + 7)
     assert costs[0] - costs[1] == projections * tokens
 
 
 def test_an_lstm() -> None:
     """PyTorch's counter does not know LSTMs: by their definition."""
-    model = build(small(stack="lstm", positions="none", heads=1, tie="all"), VOCABULARY, PAD).eval()
+    model = build(small(stack="lstm", positions__kind="none", attention__heads=1, tie="all"), VOCABULARY, PAD).eval()
     width = small().width
-    encoder = small().encoder_layers * 2 * 4 * (width // 2) * (width + width // 2)
-    decoder = small().decoder_layers * 4 * width * 2 * width
+    encoder = small().encoder_side.layers * 2 * 4 * (width // 2) * (width + width // 2)
+    decoder = small().layers * 4 * width * 2 * width
     attention = 2 * width * width  # query and output, a target token; key and value, a source token
     a_target = decoder + attention + 2 * width * width + width * VOCABULARY  # mix; output
     wanted = 7 * (encoder + attention) + 9 * a_target + 2 * 7 * 9 * width
@@ -92,10 +100,18 @@ def test_an_lstm() -> None:
 
 
 ROWS = {
-    "gpt": small(family="causal_lm", norm_order="pre", positions="learned"),
-    "llama": small(family="causal_lm", norm_order="pre", feed_forward="gated", positions="rotary", key_value_heads=2),
-    "bert": small(family="masked_lm", positions="learned", segments=2, output_bias=True),
-    "classifier": small(family="masked_lm", positions="learned", classes=3, language_head=False, pooler="tanh"),
+    "gpt": small(family="causal_lm", norm__order="pre", positions__kind="learned"),
+    "llama": small(
+        family="causal_lm",
+        norm__order="pre",
+        feed_forward__kind="gated",
+        positions__kind="rotary",
+        attention__key_value_heads=2,
+    ),
+    "bert": small(family="masked_lm", positions__kind="learned", embedding__segments=2, output__bias=True),
+    "classifier": small(
+        family="masked_lm", positions__kind="learned", classes=3, output__language_head=False, pooling__pooler="tanh"
+    ),
 }
 
 
@@ -108,8 +124,14 @@ def test_models_of_one_stack(name: str) -> None:
 
 @pytest.mark.parametrize("patches", ["linear", "convolutional"])
 def test_pictures(patches: str) -> None:
-    shape = {"family": "vision", "image_size": 16, "patch_size": 4, "classes": 3, "patches": patches}
-    config = small(**shape, positions="learned")
+    shape = {
+        "family": "vision",
+        "patches.image_size": 16,
+        "patches.patch_size": 4,
+        "classes": 3,
+        "patches.kind": patches,
+    }
+    config = small(**shape, positions__kind="learned")
     model = build(config, 0, 0).eval()
     picture = torch.zeros(1, 3, 16, 16)
     job = SimpleNamespace(loaded=LoadedModel(model, None, config, Task(kind="images")))

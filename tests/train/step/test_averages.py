@@ -50,7 +50,7 @@ def test_the_order_of_checkpoints_does_not_matter() -> None:
         torch.testing.assert_close(one, other, rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("changes", [{"width": 32}, {"decoder_layers": 2}, {"bias": False}])
+@pytest.mark.parametrize("changes", [{"width": 32}, {"layers": 2}, {"bias": False}])
 def test_different_models_have_no_mean(changes: dict[str, object]) -> None:
     with pytest.raises(CheckpointError, match="different models"):
         mean_weights([weights(tiny_model()), weights(tiny_model(**changes))])
@@ -97,7 +97,7 @@ def test_the_average_of_one_model_is_that_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [{"width": 32}, {"decoder_layers": 2}, {"heads": 4}, {"norm_order": "pre"}, {"kind": "characters"}],
+    [{"width": 32}, {"layers": 2}, {"attention.heads": 4}, {"norm.order": "pre"}, {"kind": "characters"}],
     ids=str,
 )
 def test_models_that_do_not_belong_together_are_not_averaged(tmp_path: Path, other: dict[str, object]) -> None:

@@ -8,10 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from headwise.config import ModelConfig, RotaryScaling
+from headwise.config import RotaryScaling
 from headwise.data.batch.text_rows import TextBatch
 from headwise.models.build import build
 from headwise.presets import resolve
+from headwise.recipe import model_config
 from headwise.train.step.backward import Graphed, Plain, can_be_graphed
 from headwise.train.step.optimiser import make_optimiser, update
 from headwise.train.tasks.causal_lm_task import next_token
@@ -24,7 +25,7 @@ VOCABULARY = 20
 def model(device: str, dropout: float = 0.0) -> Any:
     torch.manual_seed(0)
     shape = {key: value for key, value in CAUSAL.items() if key != "preset"}
-    config = dataclasses.replace(ModelConfig(**shape), dropout=dropout)  # type: ignore[arg-type]
+    config = dataclasses.replace(model_config(shape), dropout=dropout)  # type: ignore[arg-type]
     return build(config, VOCABULARY, 0).to(device).train()
 
 
@@ -114,12 +115,12 @@ def test_a_weight_that_the_loss_does_not_reach_has_no_gradient() -> None:
     ("changes", "possible"),
     [
         ({}, True),
-        ({"positions": "rotary"}, True),
-        ({"positions": "rotary", "rotary_scaling": RotaryScaling("dynamic", 2.0)}, False),
-        ({"stack": "lstm", "positions": "none"}, True),
-        ({"family": "masked_lm", "stack": "lstm", "positions": "none"}, False),
+        ({"positions.kind": "rotary"}, True),
+        ({"positions.kind": "rotary", "positions.rotary.scaling": RotaryScaling("dynamic", 2.0)}, False),
+        ({"stack": "lstm", "positions.kind": "none"}, True),
+        ({"family": "masked_lm", "stack": "lstm", "positions.kind": "none"}, False),
     ],
 )
 def test_what_asks_for_values_is_not_recorded(changes: dict[str, Any], possible: bool) -> None:
     shape = {key: value for key, value in CAUSAL.items() if key != "preset"} | changes
-    assert can_be_graphed(build(ModelConfig(**shape), VOCABULARY, 0)) == possible  # type: ignore[arg-type]
+    assert can_be_graphed(build(model_config(shape), VOCABULARY, 0)) == possible  # type: ignore[arg-type]

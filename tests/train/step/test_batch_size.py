@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from headwise.config import from_tables, to_tables
 from headwise.errors import ConfigError
 from headwise.files.tables import read_table
+from headwise.recipe import from_tables, to_tables
 from headwise.train.run import train
 from headwise.train.step.backward import Plain
 from headwise.train.step.batch_size import (
@@ -118,7 +118,7 @@ class Longest(Batches):
 def test_the_budget_of_a_gpu_is_found(limited: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     total = torch.cuda.get_device_properties(0).total_memory
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2**30, total))
-    model = tiny_model(width=256, hidden=1024).cuda()
+    model = tiny_model(width=256, feed_forward__hidden=1024).cuda()
     recipe = fit_recipe(batch_tokens="auto")
     before = torch.cuda.get_rng_state()
     found = find_batch_tokens(model, teacher_forcing(0.1), Longest([]), recipe, None)

@@ -207,16 +207,17 @@ def test_halves_of_masked_rows_know_where_their_blanks_are() -> None:
 LIMITED = """
 import resource, sys
 import torch
-from headwise.config import ModelConfig
 from headwise.data.batch.padded_pairs import PaddedBatch
 from headwise.models.build import build
+from headwise.recipe import model_config
 from headwise.train.step.backward import Plain
 from headwise.train.step.out_of_memory import surviving
 from headwise.train.tasks.translation_task import teacher_forcing
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
-model = build(ModelConfig(width=32, heads=4, hidden=64, encoder_layers=2, decoder_layers=2, dropout=0.0), 50, 0)
+shape = {"width": 32, "attention.heads": 4, "feed_forward.hidden": 64, "layers": 2, "dropout": 0.0}
+model = build(model_config(shape), 50, 0)
 source, target = torch.randint(4, 50, (256, 96)), torch.randint(4, 50, (256, 97))
 batch = PaddedBatch(source, target, [(0, i) for i in range(256)], 256 * 96, 256 * 96)
 whole = Plain(model, teacher_forcing(0.1), None)(batch, batch.count)
@@ -267,7 +268,7 @@ def limited() -> Any:
 
 @CUDA
 def test_a_gpu_that_is_too_small_is_survived(limited: Callable[[], None]) -> None:
-    model = tiny_model(width=256, hidden=1024).cuda().train()
+    model = tiny_model(width=256, feed_forward__hidden=1024).cuda().train()
     rows = batch([255] * 4)
     part = rows.to(torch.device("cuda"))
     expected, loss = plain_gradients(model, [part] * 40, 40 * rows.count)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from headwise.config import ModelConfig, Recipe, TuneConfig
+from headwise.config import Recipe, TuneConfig
 from headwise.data.batch.stream import Planned
 from headwise.errors import ConfigError
 from headwise.interrupt import StopRequest
@@ -18,24 +18,25 @@ from headwise.models.build import build
 from headwise.models.folder.run_layout import step_folder
 from headwise.nn.lora import LoraLinear, merge_lora
 from headwise.presets import resolve
+from headwise.recipe import model_config
 from headwise.train.loop import fit
 from headwise.train.step.loss import TokenLoss
 from headwise.train.step.tune import begins, check_tuning, freeze, layer_scales, parameter_groups, tune
 from tests.train.small_runs import FILES, TINY, Memory, same_tensors, weights
 
-SHAPE: dict[str, Any] = {**TINY, "family": "masked_lm", "encoder_layers": 3, "classes": 2, "segments": 2}
+SHAPE: dict[str, Any] = {**TINY, "family": "masked_lm", "layers": 3, "classes": 2, "embedding.segments": 2}
 VOCABULARY = 11
 
 
 def recipe(init: str = "somewhere", weight_decay: float = 0.0, **settings: Any) -> Recipe:
     made = resolve({"train": {"weight_decay": weight_decay, "learning_rate": 0.01, "warmup": 2, "steps": 6}})
-    model = dataclasses.replace(ModelConfig(), **SHAPE)
+    model = model_config(SHAPE)
     return dataclasses.replace(made, init=init, model=model, tune=TuneConfig(**settings))
 
 
 def model(dropout: float = 0.1) -> nn.Module:
     torch.manual_seed(1)
-    return build(dataclasses.replace(ModelConfig(), **{**SHAPE, "dropout": dropout}), VOCABULARY, 0)
+    return build(model_config({**SHAPE, "dropout": dropout}), VOCABULARY, 0)
 
 
 def learning(changed: nn.Module) -> set[str]:

@@ -1,6 +1,5 @@
 """Classifiers learn synthetic rules from scratch and from a model, by encoder and by decoder; runs resume exactly."""
 
-import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from headwise.config import Recipe, TextConfig, override, read_recipe
+from headwise.config import Recipe, TextConfig
 from headwise.data.batch.labelled_batches import LabelledBatch
 from headwise.data.batch.stream import batches_from
 from headwise.errors import ConfigError, DataError
@@ -23,6 +22,7 @@ from headwise.models.folder.load import load, save_model
 from headwise.models.folder.run_layout import step_folder
 from headwise.models.folder.weights import weights_of
 from headwise.presets import preset_config, resolve
+from headwise.recipe import override, read_recipe, replaced
 from headwise.text.kinds import train_tokenizer
 from headwise.train.run import train
 from headwise.train.start import recipe_from
@@ -37,9 +37,23 @@ from headwise.train.tasks.classify_task import (
 from tests.train.small_runs import FILES, same_tensors, silent
 
 FILLERS = ["the", "a", "cat", "dog", "sees", "has", "fish", "boat", "today", "quietly", "house", "near"]
-ENCODER = {"preset": "tiny", "family": "masked_lm", "width": 32, "encoder_layers": 1, "heads": 2, "hidden": 64}
-DECODER = {"preset": "tiny", "family": "causal_lm", "width": 32, "decoder_layers": 1, "heads": 2, "hidden": 64}
-LSTM = {"preset": "lstm_lm", "width": 32, "decoder_layers": 1}
+ENCODER = {
+    "preset": "tiny",
+    "family": "masked_lm",
+    "width": 32,
+    "layers": 1,
+    "attention.heads": 2,
+    "feed_forward.hidden": 64,
+}
+DECODER = {
+    "preset": "tiny",
+    "family": "causal_lm",
+    "width": 32,
+    "layers": 1,
+    "attention.heads": 2,
+    "feed_forward.hidden": 64,
+}
+LSTM = {"preset": "lstm_lm", "width": 32, "layers": 1}
 MODELS: dict[str, dict[str, Any]] = {"encoder": ENCODER, "decoder": DECODER}
 
 
@@ -108,7 +122,7 @@ def pretrained(folder: Path, model: dict[str, Any]) -> Path:
     """A language model, though of random weights, that knows the words of all rules."""
     words = [" ".join(FILLERS), "sweet bitter fish"]
     tokenizer = train_tokenizer(TextConfig(kind="words", vocabulary=100), words, ())
-    config = dataclasses.replace(preset_config("tiny"), **{k: v for k, v in model.items() if k != "preset"})
+    config = replaced(preset_config("tiny"), {k: v for k, v in model.items() if k != "preset"})
     torch.manual_seed(9)
     kind = config.family
     save_model(
@@ -131,7 +145,7 @@ def test_it_learns_which_word_occurs(tmp_path: Path, model: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("model", MODELS)
 def test_it_learns_whether_two_texts_are_the_same(tmp_path: Path, model: str) -> None:
-    shape = {**MODELS[model], "encoder_layers": 2, "decoder_layers": 2}
+    shape = {**MODELS[model], "layers": 2}
     recipe = resolve(tables(tmp_path, same, shape, train__steps=150, train__validate_every=150))
     assert train(recipe, silent).scores["validation set"].as_dict()["accuracy"] > 0.95
 

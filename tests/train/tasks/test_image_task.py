@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from headwise.config import ImageConfig, Recipe, from_tables
+from headwise.config import ImageConfig, Recipe
 from headwise.data.batch.image_batches import ImageStream, Normalisation, Store, ordered_images
 from headwise.data.batch.stream import Position, batches_from
 from headwise.data.read.images import ImageSet
@@ -19,6 +19,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.files.tensors import load_tensors
 from headwise.models.folder.load import load
 from headwise.presets import resolve
+from headwise.recipe import from_tables
 from headwise.train.run import train
 from headwise.train.tasks.image_task import measure, open_job, split, with_classes
 
@@ -27,17 +28,17 @@ KINDS = ("bars", "stripes", "square", "nothing")
 CHANGES = ImageConfig(crop=2, random_augment=1, mixup=0.2, cutmix=1.0, erase=0.2)
 MODEL = {
     "family": "vision",
-    "image_size": SIZE,
-    "patch_size": 3,
-    "channels": 1,
+    "patches.image_size": SIZE,
+    "patches.patch_size": 3,
+    "patches.channels": 1,
     "width": 32,
-    "encoder_layers": 2,
-    "heads": 2,
-    "hidden": 64,
-    "norm_order": "pre",
-    "positions": "learned",
-    "activation": "gelu",
-    "pooling": "mean",
+    "layers": 2,
+    "attention.heads": 2,
+    "feed_forward.hidden": 64,
+    "norm.order": "pre",
+    "positions.kind": "learned",
+    "feed_forward.activation": "gelu",
+    "pooling.kind": "mean",
     "dropout": 0.0,
 }
 CPU = torch.device("cpu")
@@ -269,12 +270,12 @@ def test_a_model_may_have_more_classes_than_the_images(data: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"model": {"family": "masked_lm"}}, "sees no images"),
-        ({"images": {"magnitude": 31.0}}, "between 0 and 30"),
-        ({"images": {"erase": 1.5}}, "probability"),
-        ({"images": {"mixup": -1.0}}, "must not be negative"),
+        ({"model": {"family": "masked_lm"}}, "reads no images"),
+        ({"images": {"magnitude": 31.0}}, "at least 0 and at most 30"),
+        ({"images": {"erase": 1.5}}, "at least 0 and at most 1"),
+        ({"images": {"mixup": -1.0}}, "must be at least 0"),
         ({"images": {"crop": 12}}, "below 12"),
-        ({"model": {"patch_size": 5}}, "multiple of model.patch_size"),
+        ({"model": {"patches.patch_size": 5}}, "multiple of model.patches.patch_size"),
         ({"data": {"test": [{"images": ["nowhere.npz"]}]}}, "no such file"),
         ({"data": {"train": [{"pairs": ["pairs.tsv"]}]}}, "needs `images`"),
         ({"data": {"train": []}}, "no training images"),
@@ -288,7 +289,7 @@ def test_what_cannot_work_is_refused_at_once(tables: dict[str, Any], message: st
 
 def test_colours_need_channels(tmp_path: Path) -> None:
     np.savez(tmp_path / "train.npz", images=np.zeros((9, SIZE, SIZE, 3), np.uint8), labels=np.arange(9) % 2)
-    with pytest.raises(ConfigError, match=r"set model\.channels"):
+    with pytest.raises(ConfigError, match=r"set model\.patches\.channels"):
         train(recipe(tmp_path, tmp_path / "run", test=False), quiet)
 
 

@@ -29,7 +29,12 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "masked": ("masked_lm", {"language.whole_words": True}),
     "next sentence": (
         "masked_lm",
-        {"language.next_sentence": True, "model.next_sentence": True, "model.segments": 2, "model.pooler": "tanh"},
+        {
+            "language.next_sentence": True,
+            "model.output.next_sentence": True,
+            "model.embedding.segments": 2,
+            "model.pooling.pooler": "tanh",
+        },
     ),
 }
 
@@ -155,12 +160,17 @@ def test_compiled_layers_keep_their_names(tmp_path: Path, text: Path, monkeypatc
     [
         ("causal_lm", {"model.family": "masked_lm"}, ConfigError, "does not continue text"),
         ("masked_lm", {"model.family": "causal_lm"}, ConfigError, "cannot fill in blanks"),
-        ("masked_lm", {"model.language_head": False}, ConfigError, "cannot fill in blanks"),
-        ("masked_lm", {"language.next_sentence": True}, ConfigError, r"needs model\.next_sentence"),
+        ("masked_lm", {"model.output.language_head": False}, ConfigError, "cannot fill in blanks"),
+        ("masked_lm", {"language.next_sentence": True}, ConfigError, r"needs model\.output\.next_sentence"),
         ("masked_lm", {"language.mask": 1.0}, ConfigError, r"language\.mask"),
         ("causal_lm", {"language.block": 1}, ConfigError, r"language\.block"),
         ("causal_lm", {"language.block": 10_000}, DataError, "fewer than one row"),
-        ("causal_lm", {"model.positions": "learned", "model.max_positions": 8}, ConfigError, "max_positions"),
+        (
+            "causal_lm",
+            {"model.positions.kind": "learned", "model.positions.max_positions": 8},
+            ConfigError,
+            "max_positions",
+        ),
         ("causal_lm", {"train.select_by": "bleu"}, ConfigError, r"select_by = 'bleu', but validation measures: loss"),
         ("causal_lm", {"data.test": [{"text": ["nowhere.txt"]}]}, DataError, r"nowhere\.txt: no such file"),
         ("causal_lm", {"task": "chess"}, ConfigError, "unknown task 'chess'; there are: translation, causal_lm"),

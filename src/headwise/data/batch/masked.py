@@ -147,8 +147,6 @@ class MaskedStream:
         self.frame = Frame(tokenizer, language.block, self.pairs)
         self.masks = Masks(tokenizer, language.whole_words)
         width = self.frame.first + self.frame.second
-        if not 0 < language.mask < 1:
-            raise ConfigError("language.mask must be above 0 and below 1")
         self.wanted = max(1, round(language.mask * width))
         self.uniform = not language.whole_words
         """Whether all batches have the same shapes, but for the last of an epoch."""

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from headwise.config import TextConfig, to_tables
+from headwise.config import TextConfig
 from headwise.data.read.files import reading
 from headwise.errors import CheckpointError
 from headwise.files.digest import file_digest, table_digest
 from headwise.files.tables import read_table, write_table
+from headwise.recipe import to_tables
 
 CACHE = "files.json"
 

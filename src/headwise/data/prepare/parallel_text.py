@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headwise.config import CorpusConfig, DataConfig, TextConfig, to_tables
+from headwise.config import CorpusConfig, DataConfig, TextConfig
 from headwise.data.prepare.cleaning_report import CleaningReport
 from headwise.data.prepare.disk_cache import cached
 from headwise.data.prepare.encoded_corpus import VERSION, EncodedCorpus
@@ -21,6 +21,7 @@ from headwise.data.prepare.synthetic import synthetic_files
 from headwise.data.read.corpus import corpus_languages, corpus_paths, read_corpus
 from headwise.errors import ConfigError, DataError
 from headwise.files.tables import read_json
+from headwise.recipe import to_tables
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
 

@@ -52,10 +52,12 @@ def write_translator(loaded: LoadedModel, folder: Path, precision: str) -> None:
     assert isinstance(model.encoder, Stack)
     assert isinstance(model.decoder, Stack)
     encoder = transformer_spec.TransformerEncoderSpec(
-        model.encoder.depth, config.encoder_heads or config.heads, **_shape(config, model.source_positions)
+        model.encoder.depth,
+        config.encoder_side.attention.heads or config.attention.heads,
+        **_shape(config, model.source_positions),
     )
     decoder = transformer_spec.TransformerDecoderSpec(
-        model.decoder.depth, config.heads, **_shape(config, model.target_positions)
+        model.decoder.depth, config.attention.heads, **_shape(config, model.target_positions)
     )
     _enter(encoder, encoder.embeddings[0], model.source_embedding, model.source_positions, model.source_norm, config)
     _enter(decoder, decoder.embeddings, model.target_embedding, model.target_positions, model.target_norm, config)
@@ -85,15 +87,15 @@ def write_generator(loaded: LoadedModel, folder: Path, precision: str) -> None:
     check(config)
     refuse_unknown_parts(model, "CTranslate2")
     assert isinstance(model.decoder, Stack)
-    grouped = config.key_value_heads not in (0, config.heads)
+    grouped = config.attention.key_value_heads not in (0, config.attention.heads)
     decoder = transformer_spec.TransformerDecoderSpec(
         model.decoder.depth,
-        config.heads,
+        config.attention.heads,
         **_shape(config, model.positions),
         with_encoder_attention=False,
-        num_heads_kv=config.key_value_heads if grouped else None,
-        parallel_residual=config.norm_order in PARALLEL,
-        shared_layer_norm=config.norm_order == "parallel_shared",
+        num_heads_kv=config.attention.key_value_heads if grouped else None,
+        parallel_residual=config.norm.order in PARALLEL,
+        shared_layer_norm=config.norm.order == "parallel_shared",
     )
     spec = transformer_spec.TransformerDecoderModelSpec(decoder)
     _enter(spec.decoder, spec.decoder.embeddings, model.embedding, model.positions, model.embedding_norm, config)
@@ -108,13 +110,13 @@ def write_generator(loaded: LoadedModel, folder: Path, precision: str) -> None:
 
 def check(config: ModelConfig) -> None:
     """Refuse what CTranslate2 cannot compute, all of it at once."""
-    scaling = config.rotary_scaling.kind
+    scaling = config.positions.rotary.scaling.kind
     refused = {
         f"stack = {config.stack!r}": config.stack != "transformer",
-        f"window = {config.window}": config.window > 0,
-        f"rotary_scaling.kind = {scaling!r}": config.positions == "rotary" and scaling not in ("none", "linear"),
+        f"window = {config.attention.window}": config.attention.window is not None,
+        f"rotary_scaling.kind = {scaling!r}": config.positions.kind == "rotary" and scaling not in ("none", "linear"),
         # It scores with them as we do, but after a prompt of several tokens it goes on otherwise.
-        "relative positions of a decoder alone": config.positions == "relative" and config.family == "causal_lm",
+        "relative positions of a decoder alone": config.positions.kind == "relative" and config.family == "causal_lm",
     }
     found = [what for what, is_so in refused.items() if is_so]
     if found:
@@ -126,22 +128,22 @@ def _shape(config: ModelConfig, positions: PositionEncoding) -> dict[str, Any]:
     from ctranslate2.specs import attention_spec, common_spec
 
     shape: dict[str, Any] = {
-        "pre_norm": config.norm_order != "post",
-        "activation": common_spec.Activation[ACTIVATIONS[config.activation]],
-        "layernorm_embedding": config.embedding_norm,
+        "pre_norm": config.norm.order != "post",
+        "activation": common_spec.Activation[ACTIVATIONS[config.feed_forward.activation]],
+        "layernorm_embedding": config.embedding.norm,
         "relative_attention_bias": isinstance(positions, Relative),
-        "ffn_glu": config.feed_forward == "gated",
-        "rms_norm": config.norm == "rms",
-        "head_dim": config.head_width or None,
+        "ffn_glu": config.feed_forward.kind == "gated",
+        "rms_norm": config.norm.kind == "rms",
+        "head_dim": config.attention.head_width or None,
     }
     if isinstance(positions, Rotary):
-        stretched = config.rotary_scaling.kind == "linear"
+        stretched = config.positions.rotary.scaling.kind == "linear"
         shape |= {
             "rotary_dim": positions.frequencies.width,
             "rotary_interleave": False,
-            "rotary_base": config.rotary_base,
+            "rotary_base": config.positions.rotary.base,
             "rotary_scaling_type": attention_spec.RotaryScalingType.Linear if stretched else None,
-            "rotary_scaling_factor": config.rotary_scaling.factor,
+            "rotary_scaling_factor": config.positions.rotary.scaling.factor,
         }
     return shape
 
@@ -160,7 +162,7 @@ def _enter(
     if norm is not None:
         _norm(spec.layernorm_embedding, norm)
     if not isinstance(positions, Rotary | Relative):
-        rows = max(config.max_positions, SHORTEST_TABLE)
+        rows = max(config.positions.max_positions, SHORTEST_TABLE)
         spec.position_encodings.encodings = _table(positions, rows, embedding.weight.size(1))
 
 
@@ -297,7 +299,7 @@ def _name_specials(described: Any, config: ModelConfig, tokenizer: Tokenizer, na
     described.bos_token = names[tokenizer.sos]
     described.eos_token = names[tokenizer.eos]
     described.unk_token = names[tokenizer.unk]
-    described.layer_norm_epsilon = config.norm_epsilon or {"layer": 1e-5, "rms": 1e-6}[config.norm]
+    described.layer_norm_epsilon = config.norm.epsilon or {"layer": 1e-5, "rms": 1e-6}[config.norm.kind]
 
 
 def _save(spec: Any, folder: Path, precision: str) -> None:

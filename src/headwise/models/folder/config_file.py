@@ -6,12 +6,13 @@ It is read without PyTorch.
 from pathlib import Path
 from typing import Any
 
-from headwise.config import ModelConfig, from_tables, modern_model, to_tables
+from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import write_json
 from headwise.files.digest import table_digest
 from headwise.files.tables import FORMAT, check_format, read_json
 from headwise.models.folder.description import INT8, PRECISIONS, Description, Ids, Task
+from headwise.recipe import from_tables, to_tables
 from headwise.text.kinds import load_tokenizer
 
 CONFIG = "config.json"
@@ -92,7 +93,7 @@ def _describe(path: Path, described: dict[str, Any]) -> tuple[ModelConfig, Task]
         if not isinstance(described.get(part), dict):
             raise CheckpointError(f"{path}: damaged: it has no table {part}")
     try:
-        config = from_tables(ModelConfig, modern_model(described["model"]), "model.")
+        config = from_tables(ModelConfig, described["model"], "model.")
         task = from_tables(Task, described["task"], "task.")
     except (TypeError, ConfigError) as error:  # TypeError: a field without a default is missing
         raise CheckpointError(f"{path}: damaged: {error}") from None

@@ -50,8 +50,8 @@ SHARED_DEPTH = 1000
 
 def check_depth(config: ModelConfig, tensors: int, where: str) -> None:
     """An error for a config with more layers than the file has tensors, before a model of that many is built."""
-    depth = (config.family != "causal_lm") * config.encoder_layers
-    depth += (config.family in ("causal_lm", "encoder_decoder")) * config.decoder_layers
+    depth = (config.family != "causal_lm") * config.encoder_side.layers
+    depth += (config.family in ("causal_lm", "encoder_decoder")) * config.layers
     built = config.shared_layers or depth
     if built > tensors or (config.shared_layers and depth > SHARED_DEPTH):
         raise CheckpointError(f"{where}: its config has {depth:,} layers, but there are {tensors:,} tensors")

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from headwise.config import ModelConfig, from_tables, to_tables
+from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.folder.description import Ids
 from headwise.models.folder.weights import Weights, check_depth
@@ -16,6 +16,7 @@ from headwise.models.published.family_table import PUBLISHED
 from headwise.models.published.formats.value import Foreign
 from headwise.models.published.layout import in_halves
 from headwise.models.published.rules import Rule, to_ours, to_theirs
+from headwise.recipe import dotted, from_tables, replaced, to_tables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,10 +57,9 @@ def import_published(foreign: Foreign) -> Imported:
 def _read_config(published: Published, family: Family, head: Head) -> tuple[ModelConfig, tuple[str, ...], Ids]:
     """Config, labels and special tokens; what is of the wrong type in config.json is an error here, not later."""
     try:
-        config = dataclasses.replace(family.config_in(published, head), preset="")
+        config = dataclasses.replace(family.config_in(published, head), preset=None)
         labels = published.labels if head == "classifier" else ()
         ids = _ids(published, family)
-        from_tables(ModelConfig, to_tables(config))
         from_tables(Ids, to_tables(ids))
         if type(published.get("vocab_size", 0)) is not int or not all(isinstance(label, str) for label in labels):
             raise ConfigError("vocab_size must be a whole number, and labels texts")
@@ -78,7 +78,7 @@ def export_published(
     multi_label: bool = False,
 ) -> tuple[dict[str, Any], Weights]:
     """config.json and tensors of the published family that has this shape (`model_type` names one of several)."""
-    if config.family == "encoder_decoder" and config.positions == "sinusoidal":
+    if config.family == "encoder_decoder" and config.positions.kind == "sinusoidal":
         config, weights = in_halves(config, weights)
     family = fitting_family(config, model_type)
     head = _head_of(config)
@@ -126,11 +126,11 @@ def fitting_family(config: ModelConfig, model_type: str = "") -> Family:
 def _distance(config: ModelConfig, family: Family) -> int:
     """How many fields would be lost; more than all of them where the two cannot even be compared."""
     lost = _unexpressed(config, family)
-    return len(lost) if all(" = " in field for field in lost) else len(dataclasses.fields(config))
+    return len(lost) if all(" = " in field for field in lost) else len(dotted(to_tables(config)))
 
 
-UNSHAPED = {"preset", "init", "dropout", "attention_dropout", "hidden_dropout"}
-"""Fields that change nothing about a trained model."""
+UNSHAPED = {"preset", "init", "dropout", "attention.dropout", "feed_forward.dropout"}
+"""Keys that change nothing about a trained model."""
 
 
 def _unexpressed(config: ModelConfig, family: Family) -> list[str]:
@@ -142,49 +142,49 @@ def _unexpressed(config: ModelConfig, family: Family) -> list[str]:
         written = {name.theirs for name in family.names(config) if isinstance(name, Rule)}
         described = _with_labels(family.config_out(config), config)
         again = family.config_in(Published(described, family.model_type, written), head)
-    except (CheckpointError, KeyError, ValueError) as error:
+    except (CheckpointError, ConfigError, KeyError, ValueError) as error:
         return [str(error)]
+    before, after = (dotted(to_tables(normalised(each))) for each in (config, again))
     unused = UNSHAPED | UNUSED.get(config.family, set())
     if not config.classes:
-        unused |= {"pooling"}
-    if config.family == "masked_lm" and not config.language_head:
-        unused |= {"tie", "output_bias", "output_scale"}
-    if config.positions != "rotary":
-        unused |= {"rotary_base", "rotary_width", "rotary_scaling"}
-    if config.positions != "relative":
-        unused |= {"relative_buckets", "relative_distance"}
-    before, after = dataclasses.asdict(normalised(config)), dataclasses.asdict(normalised(again))
-    return [f"{name} = {before[name]!r}" for name in before if name not in unused and before[name] != after[name]]
+        unused |= {"pooling.kind"}
+    if config.family == "masked_lm" and not config.output.language_head:
+        unused |= {"tie", "output.bias", "output.scale"}
+    if config.positions.kind != "rotary":
+        unused |= {key for key in before if key.startswith("positions.rotary.")}
+    if config.positions.kind != "relative":
+        unused |= {"positions.buckets", "positions.distance"}
+    return [f"{name} = {before[name]!r}" for name in before if name not in unused and before[name] != after.get(name)]
 
 
 UNUSED: dict[str, set[str]] = {
-    "encoder_decoder": {"image_size", "patch_size", "patches", "channels", "language_head", "pooler"},
-    "causal_lm": {"image_size", "patch_size", "patches", "channels", "encoder_layers", "language_head"},
-    "masked_lm": {"image_size", "patch_size", "patches", "channels", "decoder_layers"},
-    "vision": {"decoder_layers", "max_positions", "tie", "language_head", "embedding_scale"},
+    "encoder_decoder": {"output.language_head", "pooling.pooler"},
+    "causal_lm": {"output.language_head"},
+    "masked_lm": set(),
+    "vision": {"positions.max_positions", "tie", "output.language_head", "embedding.scale"},
 }
-"""Fields that a family does not look at."""
+"""Keys that a family does not read."""
 
 
 def normalised(config: ModelConfig) -> ModelConfig:
-    """The same model in one of the several ways to say it."""
-    tie = config.tie
-    if config.family in ("causal_lm", "masked_lm") and tie == "decoder":
-        tie = "all"
-    attention_bias = config.bias if config.attention_bias is None else config.attention_bias
-    output_bias = config.attention_output_bias
-    return dataclasses.replace(
+    """The config with every value given that may be left out, so that equal models have equal configs."""
+    attention, side = config.attention, config.encoder_side
+    bias = config.bias if attention.bias is None else attention.bias
+    return replaced(
         config,
-        tie=tie,
-        head_width=0 if config.head_width * config.heads == config.width else config.head_width,
-        key_value_heads=0 if config.key_value_heads == config.heads else config.key_value_heads,
-        encoder_heads=0 if config.encoder_heads == config.heads else config.encoder_heads,
-        encoder_hidden=0 if config.encoder_hidden == config.hidden else config.encoder_hidden,
-        encoder_width=0 if config.encoder_width == config.width else config.encoder_width,
-        attention_bias=attention_bias,
-        attention_output_bias=attention_bias if output_bias is None else output_bias,
-        norm_epsilon=config.norm_epsilon or {"layer": 1e-5, "rms": 1e-6}.get(config.norm, 0.0),
-        shared_layers=0 if config.shared_layers == config.encoder_layers else config.shared_layers,
+        {
+            "tie": "all" if config.family in ("causal_lm", "masked_lm") and config.tie == "decoder" else config.tie,
+            "attention.head_width": attention.head_width or config.width // attention.heads,
+            "attention.key_value_heads": attention.key_value_heads or attention.heads,
+            "attention.bias": bias,
+            "attention.output_bias": bias if attention.output_bias is None else attention.output_bias,
+            "norm.epsilon": config.norm.epsilon or {"layer": 1e-5, "rms": 1e-6}.get(config.norm.kind),
+            "shared_layers": config.shared_layers or side.layers,
+            "encoder.layers": side.layers,
+            "encoder.width": side.width,
+            "encoder.heads": side.attention.heads,
+            "encoder.hidden": side.feed_forward.hidden,
+        },
     )
 
 
@@ -195,9 +195,9 @@ def _with_labels(described: dict[str, Any], config: ModelConfig) -> dict[str, An
 def _head_of(config: ModelConfig) -> Head:
     if config.classes:
         return "classifier"
-    if config.family == "vision" or not config.language_head:
+    if config.family == "vision" or not config.output.language_head:
         return "base"
-    return "pretraining" if config.next_sentence else "language"
+    return "pretraining" if config.output.next_sentence else "language"
 
 
 def _family_of(foreign: Foreign) -> tuple[Family, Head]:

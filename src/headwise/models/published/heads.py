@@ -11,11 +11,11 @@ def decoder_in(published: Published, head: Head, tied: bool = False) -> dict[str
     """The fields of a ModelConfig that all of them have; `tied`: what is meant where nothing is said."""
     return {
         "family": "causal_lm",
-        "embedding_scale": False,
+        "embedding.scale": False,
         "tie": "all" if published.get("tie_word_embeddings", tied) else "none",
-        "language_head": head != "classifier",
-        "classes": published.classes if head == "classifier" else 0,
-        "pooling": "last",
+        "output.language_head": head != "classifier",
+        "classes": published.classes if head == "classifier" else None,
+        "pooling.kind": "last",
         "init": "normal",
     }
 
@@ -27,9 +27,9 @@ def grouped_heads(published: Published) -> dict[str, Any]:
     head_width = published.get("head_dim", width // heads)
     return {
         "width": width,
-        "heads": heads,
-        "key_value_heads": key_value_heads if key_value_heads != heads else 0,
-        "head_width": head_width if head_width * heads != width else 0,
+        "attention.heads": heads,
+        "attention.key_value_heads": key_value_heads if key_value_heads != heads else None,
+        "attention.head_width": head_width if head_width * heads != width else None,
     }
 
 
@@ -38,7 +38,7 @@ def decoder_head(config: ModelConfig, embedding: str, head: str = "lm_head") -> 
     if config.classes:
         yield rule("score.weight", "output.weight")
         return
-    if config.output_bias:
+    if config.output.bias:
         yield rule(f"{head}.bias", "output_projection.bias")
     if config.tie == "none":
         yield rule(f"{head}.weight", "output_projection.weight")

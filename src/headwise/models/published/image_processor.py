@@ -104,7 +104,7 @@ class Processor:
 
 def preprocessor_config(description: Description) -> dict[str, Any]:
     """The preprocessor_config.json of a model of ours, for `transformers`."""
-    task, side = description.task, description.config.image_size
+    task, side = description.task, description.config.image_patches.image_size
     fit = task.image_fit if task.image_fit.stretches else ImageFit("bicubic", shortest=side)
     stretched = {"shortest_edge": fit.shortest} if fit.shortest else {"height": fit.height, "width": fit.width}
     return {

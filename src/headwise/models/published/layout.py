@@ -1,6 +1,5 @@
 """The paper's position encodings in the layout that published models have."""
 
-import dataclasses
 from collections.abc import Mapping
 
 import torch
@@ -8,6 +7,7 @@ from torch import Tensor
 
 from headwise.config import ModelConfig
 from headwise.models.folder.weights import Weights
+from headwise.recipe import replaced
 
 WRITERS = ("attention.output.weight", "feed_forward.contract.weight")
 """Matrices whose rows are the model's width: they write into the residual path. All others read from it."""
@@ -28,7 +28,7 @@ def in_halves(config: ModelConfig, weights: Mapping[str, Tensor]) -> tuple[Model
         elif name.endswith(("attention.output.bias", "feed_forward.contract.bias")) or "norm." in name:
             tensor = tensor[_order(tensor.size(0))]
         changed[name] = tensor.contiguous()
-    return dataclasses.replace(config, positions="sinusoidal_halves"), changed
+    return replaced(config, {"positions.kind": "sinusoidal_halves"}), changed
 
 
 def _order(width: int) -> Tensor:

@@ -44,9 +44,9 @@ def read_published(path: Path) -> tuple[Description, Weights]:
     kind = KINDS[imported.config.family]
     if imported.config.classes and kind != "images":
         kind = "classify"
-    elif kind == "masked_lm" and not imported.config.language_head:
+    elif kind == "masked_lm" and not imported.config.output.language_head:
         kind = "embed"
-    longest = imported.config.max_positions
+    longest = imported.config.positions.max_positions
     directions = _directions(tokenizer, foreign) if kind == "translation" else ()
     task = Task(
         directions=directions,
@@ -60,7 +60,7 @@ def read_published(path: Path) -> tuple[Description, Weights]:
         published=imported.family.model_type,
     )
     if kind == "images":
-        processor = Processor(path, imported.config.channels, imported.config.image_size)
+        processor = Processor(path, imported.config.image_patches.channels, imported.config.image_patches.image_size)
         mean, std = processor.normalisation()
         task = replace(task, image_mean=mean, image_std=std, image_fit=processor.fit())
     elif kind in ("masked_lm", "embed") and path.is_dir():

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from headwise.config import ModelConfig, RotaryScaling
+from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
 from headwise.models.published.family import Published
 
@@ -68,30 +68,31 @@ def rotary_in(
         if key in converted:
             converted[key] = float(converted[key])
     return {
-        "rotary_base": float(scaling.get("rope_theta", published.get("rope_theta", base))),
-        "rotary_width": turning if turning != head_width else 0,
-        "rotary_scaling": RotaryScaling(kind, **converted),
+        "positions.rotary.base": float(scaling.get("rope_theta", published.get("rope_theta", base))),
+        "positions.rotary.width": turning if turning != head_width else None,
+        "positions.rotary.scaling": {"kind": kind, **converted},
     }
 
 
 def rotary_out(config: ModelConfig) -> dict[str, Any]:
     """The same in the words of today's config.json, and in the older ones that everyone reads."""
-    scaling = config.rotary_scaling
+    scaling = config.positions.rotary.scaling
     parameters: dict[str, Any] = {
         "rope_type": "default" if scaling.kind == "none" else scaling.kind,
-        "rope_theta": config.rotary_base,
+        "rope_theta": config.positions.rotary.base,
     }
     for key in USED[scaling.kind]:
         value = getattr(scaling, KEYS[key])
         if value or isinstance(value, bool):
             parameters[key] = list(value) if isinstance(value, tuple) else value
-    if config.rotary_width:
+    if config.positions.rotary.width:
         parameters["partial_rotary_factor"] = rotary_share(config)
-    return {"rope_theta": config.rotary_base, "rope_parameters": parameters}
+    return {"rope_theta": config.positions.rotary.base, "rope_parameters": parameters}
 
 
 def rotary_share(config: ModelConfig) -> float:
     """How much of each head turns, as a share that gives back the whole number."""
-    head_width = config.head_width or config.width // config.heads
-    share = (config.rotary_width or head_width) / head_width
-    return share if int(head_width * share) == (config.rotary_width or head_width) else math.nextafter(share, 1.0)
+    head_width = config.attention.head_width or config.width // config.attention.heads
+    rotated = config.positions.rotary.width or head_width
+    share = rotated / head_width
+    return share if int(head_width * share) == rotated else math.nextafter(share, 1.0)

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headwise.config import from_tables
 from headwise.data.batch.stream import Position
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.tables import read_json
 from headwise.models.folder.run_layout import STATE
+from headwise.recipe import from_tables
 
 
 @dataclass(frozen=True)

@@ -137,8 +137,8 @@ def translation_card(
     held_out = ["", "The validation pairs were held out of the training data."] if not recipe.data.valid else []
     card = Card(
         title=f"Translation model, {directions}",
-        summary=f"An encoder-decoder Transformer trained with Headwise: {model.encoder_layers}+{model.decoder_layers} "
-        f"layers, width {model.width}, {model.heads} heads, feed-forward {model.hidden}, "
+        summary=f"An encoder-decoder Transformer trained with Headwise: {model.encoder_side.layers}+{model.layers} "
+        f"layers, width {model.width}, {model.attention.heads} heads, feed-forward {model.feed_forward.hidden}, "
         f"{parameter_count(loaded.model) / 1e6:.1f} million parameters, {prepared.tokenizer.size:,} tokens "
         f"({prepared.tokenizer.kind}).",
         data=[f"{read:,} training pairs were read, {kept:,} kept after cleaning.", *held_out],

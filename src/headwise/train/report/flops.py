@@ -84,7 +84,9 @@ def _classify(model: Any, job: Any) -> float:
 
 def _images(model: Any, job: Any) -> float:
     config = job.loaded.config
-    picture = torch.zeros(1, config.channels, config.image_size, config.image_size)
+    picture = torch.zeros(
+        1, config.image_patches.channels, config.image_patches.image_size, config.image_patches.image_size
+    )
     return float(multiply_adds(model, lambda: model(picture)))
 
 

@@ -32,10 +32,6 @@ def check_tuning(recipe: Recipe) -> None:
     config = recipe.tune
     if not recipe.init and config != TuneConfig():
         raise ConfigError("the tune table changes a trained model: name its folder in init")
-    if not 0 < config.layer_decay <= 1:
-        raise ConfigError("tune.layer_decay must be above 0 and at most 1")
-    if config.lora_rank < 0 or config.lora_alpha <= 0 or not 0 <= config.lora_dropout < 1:
-        raise ConfigError("tune.lora_rank must not be negative, lora_alpha be above 0 and lora_dropout below 1")
 
 
 def tune(model: nn.Module, recipe: Recipe) -> None:

@@ -99,7 +99,7 @@ class CausalJob:
         )
 
     def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
-        layers = self.loaded.config.decoder_layers
+        layers = self.loaded.config.layers
         return language_card("causal", layers, self.recipe, self.prepared, self.loaded, progress, scores, source)
 
 

@@ -67,8 +67,8 @@ class Data:
 def encode(recipe: Recipe, texts: Texts, tokenizer: Tokenizer, classes: tuple[str, ...], say: Say) -> Data:
     number = class_numbers(classes) if classes else value
     room = recipe.data.max_tokens
-    if recipe.model.positions == "learned":
-        room = min(room or recipe.model.max_positions, recipe.model.max_positions)
+    if recipe.model.positions.kind == "learned":
+        room = min(room or recipe.model.positions.max_positions, recipe.model.positions.max_positions)
 
     def encoded(examples: list[Example]) -> LabelledSet:
         return encode_labelled(examples, tokenizer, number, room, recipe.classify.regression)

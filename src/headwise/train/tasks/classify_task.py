@@ -25,6 +25,7 @@ from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.vision import VisionTransformer
+from headwise.recipe import replaced
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored, note_few
 from headwise.train.report.card import Card, batches_of, model_card
@@ -42,8 +43,6 @@ def check(recipe: Recipe, model: nn.Module) -> None:
     body = classifier.body if isinstance(classifier, Classifier) else classifier
     if isinstance(body, VisionTransformer):
         raise ConfigError("a model of the family vision sees pictures: the task for them is images")
-    if recipe.classify.language_model < 0 or recipe.classify.batch < 0:
-        raise ConfigError("classify.language_model and classify.batch must not be negative")
     if recipe.classify.language_model and isinstance(body, MaskedLM):
         raise ConfigError("classify.language_model is for decoders: an encoder sees the words it would predict")
     if recipe.text.sampling:
@@ -95,8 +94,8 @@ def classifier_config(config: ModelConfig, classes: int) -> ModelConfig:
     The first token of a decoder attends to nothing but itself, so its last one is pooled instead.
     """
     encoder = config.family == "masked_lm"
-    pooling = "last" if config.pooling == "first" and not encoder else config.pooling
-    return dataclasses.replace(config, classes=classes, pooling=pooling, language_head=not encoder)
+    pooling = "last" if config.pooling.kind == "first" and not encoder else config.pooling.kind
+    return replaced(config, {"classes": classes, "pooling.kind": pooling, "output.language_head": not encoder})
 
 
 def objective(recipe: Recipe) -> Callable[[nn.Module, LabelledBatch], TokenLoss]:

@@ -14,7 +14,6 @@ from torch import nn
 
 from headwise.config import CorpusConfig, Recipe
 from headwise.data.batch.image_batches import ImageBatch, ImageStream, Normalisation, Store, ordered_images, together
-from headwise.data.batch.rand_augment import FULL_MAGNITUDE
 from headwise.data.prepare.fingerprint import hash_files
 from headwise.data.prepare.held_out import hold_out_images
 from headwise.data.prepare.result import SourceFile
@@ -55,14 +54,6 @@ def check(recipe: Recipe, model: nn.Module) -> None:
                     raise ConfigError(f"data.{role}[{number}]: {path}: no such file")
     if not recipe.data.train:
         raise ConfigError("no training images: the recipe has no data.train")
-    changes = recipe.images
-    for key in ("crop", "random_augment", "mixup", "cutmix"):
-        if getattr(changes, key) < 0:
-            raise ConfigError(f"images.{key} must not be negative")
-    if not 0 <= changes.magnitude <= FULL_MAGNITUDE:
-        raise ConfigError(f"images.magnitude must lie between 0 and {FULL_MAGNITUDE}")
-    if not 0 <= changes.erase <= 1:
-        raise ConfigError("images.erase is a probability: between 0 and 1")
 
 
 @dataclass(frozen=True)
@@ -125,6 +116,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
     train, valid, tests = ([each for each in sources if each.role == role] for role in ("train", "valid", "test"))
     whole = joined([each.images for each in train])
     recipe, classes = with_classes(recipe, whole.classes)
+    patches = recipe.model.image_patches
 
     start = starting_point(recipe, device)
     if start is not None and start.task.image_mean:
@@ -132,12 +124,12 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
     else:
         mean, deviation = channel_statistics(whole.images)
         if len(mean) == 1:  # grey images for a model of colour images
-            mean, deviation = mean * recipe.model.channels, deviation * recipe.model.channels
+            mean, deviation = mean * patches.channels, deviation * patches.channels
     model = start.model if start else new_model(recipe, 0, 0).to(device)
     task = dataclasses.replace(
         start.task if start else Task(), kind="images", labels=classes, image_mean=mean, image_std=deviation
     )
-    normalisation = Normalisation(mean, deviation, recipe.model.channels, recipe.model.image_size)
+    normalisation = Normalisation(mean, deviation, patches.channels, patches.image_size)
 
     def stored(images: ImageSet) -> tuple[Store, NDArray[np.int64]]:
         return Store(images, normalisation, device), np.arange(len(images))
@@ -158,7 +150,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
             training,
             [each.corpus.weight for each in train],
             batch,
-            recipe.model.classes,
+            len(classes),
             recipe.images,
             recipe.seed,
             together(store, batch),
@@ -185,16 +177,16 @@ class Source:
 def read_sources(recipe: Recipe, cache: Path, say: Say) -> list[Source]:
     """All images that the recipe names; the classes are those of the first training images."""
     sources: list[Source] = []
+    size, channels = recipe.model.image_patches.image_size, recipe.model.image_patches.channels
     for role in ("train", "valid", "test"):
         for corpus in getattr(recipe.data, role):
             for name in corpus.images:
                 path = recipe_path(recipe.data.folder, name)
                 classes = sources[0].images.classes if sources else ()
-                size, channels = recipe.model.image_size, recipe.model.channels
                 images = read_images([path], size=size, channels=channels, cache=cache, say=say, classes=classes)
                 if images.channels not in (1, channels):
                     raise ConfigError(
-                        f"{path} has {images.channels} channels, the model {channels}: set model.channels"
+                        f"{path} has {images.channels} channels, the model {channels}: set model.patches.channels"
                     )
                 if recipe.images.crop >= min(images.size):
                     raise ConfigError(f"images.crop must be below {min(images.size)}, the size of the images in {path}")
@@ -217,7 +209,7 @@ def with_classes(recipe: Recipe, classes: tuple[str, ...]) -> tuple[Recipe, tupl
 
     The model of `init` may have had any number of classes: it does not count.
     """
-    wanted = (0 if recipe.init else recipe.model.classes) or len(classes)
+    wanted = (None if recipe.init else recipe.model.classes) or len(classes)
     if wanted < len(classes):
         raise ConfigError(f"model.classes = {wanted}, but the training images are of {len(classes)} classes")
     names = classes + tuple(map(str, range(len(classes), wanted)))
@@ -278,15 +270,15 @@ def image_card(
     scores: Mapping[str, Scored],
     source: str,
 ) -> str:
-    model, task = loaded.config, loaded.task
+    model, task, patches = loaded.config, loaded.task, loaded.config.image_patches
     names = ", ".join(task.labels[:20]) + (" ..." if len(task.labels) > 20 else "")
     held_out = "" if recipe.data.valid else ", held out of the training data"
     card = Card(
         title=f"Image classifier, {len(task.labels)} classes",
-        summary=f"A Vision Transformer trained with Headwise: {model.encoder_layers} layers, width {model.width}, "
-        f"{model.heads} heads, feed-forward {model.hidden}, images of {model.image_size}x{model.image_size} pixels in "
-        f"patches of {model.patch_size}, {model.channels} channels, {parameter_count(loaded.model) / 1e6:.1f} million "
-        f"parameters. Its classes: {names}.",
+        summary=f"A Vision Transformer trained with Headwise: {model.layers} layers, width {model.width}, "
+        f"{model.attention.heads} heads, feed-forward {model.feed_forward.hidden}, images of "
+        f"{patches.image_size}x{patches.image_size} pixels in patches of {patches.patch_size}, {patches.channels} "
+        f"channels, {parameter_count(loaded.model) / 1e6:.1f} million parameters. Its classes: {names}.",
         data=[
             f"{sizes['training']:,} images for training, {sizes['validation']:,} for validation{held_out}. Pixels "
             f"from 0 to 1 are normalised with the means {_rounded(task.image_mean)} and the standard deviations "

@@ -56,10 +56,8 @@ def check_language(recipe: Recipe) -> None:
     """Refuse a recipe that would only fail later."""
     if recipe.text.sampling:
         raise ConfigError("text.sampling is for translation: a language model sees each text as it is")
-    if recipe.language.block < 2:
-        raise ConfigError("language.block must be at least 2")
     if recipe.model.position_limit < recipe.language.block:
-        raise ConfigError("model.max_positions must be at least language.block")
+        raise ConfigError("model.positions.max_positions must be at least language.block")
     for path in text_paths([*recipe.data.train, *recipe.data.valid, *recipe.data.test], recipe.data):
         if not path.is_file():  # a misspelt name must not show only after days of training
             raise DataError(f"{path}: no such file")
@@ -91,7 +89,8 @@ def size_of_text(tokenizer: Tokenizer, ids: Any) -> tuple[int, int]:
 def describe(loaded: LoadedModel, prepared: PreparedText) -> str:
     parameters = parameter_count(loaded.model) / 1e6
     return (
-        f"{parameters:.1f} million parameters, {prepared.tokenizer.size:,} kinds of tokens, "
+        f"{parameters:.1f} million parameters, "
+        f"{prepared.tokenizer.size:,} kinds of tokens, "
         f"{len(prepared.train):,} training tokens, {len(prepared.valid):,} for validation"
     )
 
@@ -111,8 +110,9 @@ def language_card(
     card = Card(
         title=f"{kind.capitalize()} language model",
         summary=f"A {kind} Transformer language model trained with Headwise: {layers} layers, width {model.width}, "
-        f"{model.heads} heads, feed-forward {model.hidden}, {parameter_count(loaded.model) / 1e6:.1f} million "
-        f"parameters, {prepared.tokenizer.size:,} kinds of tokens ({prepared.tokenizer.kind}).",
+        f"{model.attention.heads} heads, feed-forward {model.feed_forward.hidden}, "
+        f"{parameter_count(loaded.model) / 1e6:.1f} million parameters, "
+        f"{prepared.tokenizer.size:,} kinds of tokens ({prepared.tokenizer.kind}).",
         data=[f"{len(prepared.train):,} training tokens in rows of {recipe.language.block}.", *held_out],
         files=prepared.files,
         counted="lines",

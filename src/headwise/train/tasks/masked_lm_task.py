@@ -38,7 +38,7 @@ def check(recipe: Recipe, model: nn.Module) -> None:
             f"the presets {presets_of('masked_lm')}"
         )
     if recipe.language.next_sentence and getattr(model, "next_sentence", None) is None:
-        raise ConfigError("language.next_sentence needs model.next_sentence = true")
+        raise ConfigError("language.next_sentence needs model.output.next_sentence = true")
     check_language(recipe)
 
 
@@ -97,7 +97,7 @@ class MaskedJob:
         return scores
 
     def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
-        layers = self.loaded.config.encoder_layers
+        layers = self.loaded.config.layers
         return language_card("masked", layers, self.recipe, self.prepared, self.loaded, progress, scores, source)
 
 

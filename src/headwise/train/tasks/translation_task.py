@@ -47,7 +47,9 @@ def check(recipe: Recipe, model: nn.Module) -> None:
             f"presets {presets_of('encoder_decoder')}"
         )
     if recipe.model.position_limit < recipe.data.max_tokens + 2:
-        raise ConfigError("model.max_positions must be at least data.max_tokens + 2, for <sos>, <eos> and a tag")
+        raise ConfigError(
+            "model.positions.max_positions must be at least data.max_tokens + 2, for <sos>, <eos> and a tag"
+        )
     for corpus in recipe.data.test:  # a misspelt name should not show after days of training
         if next(iter(read_corpus(corpus, recipe.data)), None) is None:
             raise DataError(f"the test set {(corpus.pairs or corpus.source)[0]} is empty")

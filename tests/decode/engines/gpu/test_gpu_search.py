@@ -113,7 +113,9 @@ def test_an_engine_gives_its_memory_back() -> None:
 
 def test_what_a_recording_reads_stays_where_it_is() -> None:
     """An encoder that the engine leaves to the model reads a table that longer sources have replaced."""
-    search = GpuSearch(random_model(small(key_value_heads=2, positions="sinusoidal")).to(DEVICE), torch.float32)
+    search = GpuSearch(
+        random_model(small(attention__key_value_heads=2, positions__kind="sinusoidal")).to(DEVICE), torch.float32
+    )
     assert search.model._encoder is None
     options = SearchOptions(1, 2, 1)
     search(SearchRequest([[3, 4, 2]], [4], options, [[]]))
@@ -183,15 +185,21 @@ def test_a_model_that_gives_no_numbers_is_refused(beam: int) -> None:
 
 KINDS: dict[str, dict[str, Any]] = {
     "as in the paper": {},
-    "norms before": {"norm_order": "pre", "activation": "gelu"},
-    "as in Llama": {"norm_order": "pre", "norm": "rms", "feed_forward": "gated", "activation": "silu", "bias": False},
+    "norms before": {"norm.order": "pre", "feed_forward.activation": "gelu"},
+    "as in Llama": {
+        "norm.order": "pre",
+        "norm.kind": "rms",
+        "feed_forward.kind": "gated",
+        "feed_forward.activation": "silu",
+        "bias": False,
+    },
 }
 
 
 @needs_kernels
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_products_of_few_rows_are_those_of_the_library(kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    model = random_model(small(width=48, hidden=64, **kind)).to(DEVICE)
+    model = random_model(small(width=48, feed_forward__hidden=64, **kind)).to(DEVICE)
     request = SearchRequest(ragged(3, 5), [3] * 3, SearchOptions(1, 2, 2, exact=False), [[]] * 3)
     made: list[str] = []
 
@@ -251,4 +259,4 @@ def test_what_it_cannot_do_is_known() -> None:
     assert can_search(SearchOptions(1, 2))
     assert not can_search(SearchOptions(1, 2, no_repeat=2))
     assert not can_search(SearchOptions(1, 2, min_length=2))
-    assert not knows_all_parts(random_model(small(positions="rotary")))
+    assert not knows_all_parts(random_model(small(positions__kind="rotary")))

@@ -2,7 +2,6 @@
 
 import copy
 import ctypes
-import dataclasses
 import gc
 import math
 import multiprocessing
@@ -16,7 +15,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from headwise.config import ModelConfig
 from headwise.decode.engines.native import compile as build_step
 from headwise.decode.engines.native import library
 from headwise.decode.engines.native.compile import CannotCompileError, compile_library, compiler, digest
@@ -35,6 +33,8 @@ from headwise.models.folder.weights import weights_of
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.cache import KeyValues
 from headwise.nn.int8 import to_int8
+from headwise.recipe import model_config
+from tests.shapes import replaced, with_dots
 from tests.taught import SHAPE, SOURCES, taught
 
 # Sources that a compiler refuses are no reason to skip: then all fails.
@@ -46,39 +46,39 @@ PAD, SOS, EOS, VOCABULARY = 0, 1, 2, 101
 
 SHAPES: dict[str, dict[str, object]] = {
     "paper": {},
-    "pre-norm": {"norm_order": "pre"},
-    "rms": {"norm": "rms", "norm_order": "pre"},
-    "post-rms": {"norm": "rms", "norm_epsilon": 0.1},
-    "gelu": {"activation": "gelu"},
-    "gelu-tanh": {"activation": "gelu_tanh"},
-    "gated-silu-no-bias": {"activation": "silu", "feed_forward": "gated", "bias": False},
-    "gated-gelu": {"activation": "gelu", "feed_forward": "gated"},
-    "attention-bias-alone": {"bias": False, "attention_bias": True},
-    "two-key-heads": {"key_value_heads": 2},
-    "one-key-head": {"key_value_heads": 1},
-    "heads-of-48": {"head_width": 48},
-    "heads-of-128": {"heads": 2, "head_width": 128},
-    "width-of-48": {"width": 48, "heads": 3},
-    "attention-scale": {"attention_scale": 0.3},
-    "untied": {"tie": "none", "output_bias": True, "output_scale": 0.5},
-    "output-tied-and-scaled": {"tie": "decoder", "output_scale": 0.25},
-    "embedding-norm": {"embedding_norm": True, "embedding_scale": False},
-    "learned": {"positions": "learned", "max_positions": 40, "position_offset": 2},
-    "sines-in-halves": {"positions": "sinusoidal_halves"},
-    "no-positions": {"positions": "none"},
-    "rotary": {"positions": "rotary"},
-    "rotary-in-part": {"positions": "rotary", "rotary_width": 8, "key_value_heads": 2},
-    "other-encoder": {"encoder_width": 96, "encoder_heads": 6, "encoder_hidden": 160, "tie": "decoder"},
-    "shared-layers": {"shared_layers": 1, "encoder_layers": 3, "decoder_layers": 3},
-    "deep-encoder": {"encoder_layers": 4, "decoder_layers": 1},
+    "pre-norm": {"norm.order": "pre"},
+    "rms": {"norm.kind": "rms", "norm.order": "pre"},
+    "post-rms": {"norm.kind": "rms", "norm.epsilon": 0.1},
+    "gelu": {"feed_forward.activation": "gelu"},
+    "gelu-tanh": {"feed_forward.activation": "gelu_tanh"},
+    "gated-silu-no-bias": {"feed_forward.activation": "silu", "feed_forward.kind": "gated", "bias": False},
+    "gated-gelu": {"feed_forward.activation": "gelu", "feed_forward.kind": "gated"},
+    "attention-bias-alone": {"bias": False, "attention.bias": True},
+    "two-key-heads": {"attention.key_value_heads": 2},
+    "one-key-head": {"attention.key_value_heads": 1},
+    "heads-of-48": {"attention.head_width": 48},
+    "heads-of-128": {"attention.heads": 2, "attention.head_width": 128},
+    "width-of-48": {"width": 48, "attention.heads": 3},
+    "attention-scale": {"attention.scale": 0.3},
+    "untied": {"tie": "none", "output.bias": True, "output.scale": 0.5},
+    "output-tied-and-scaled": {"tie": "decoder", "output.scale": 0.25},
+    "embedding-norm": {"embedding.norm": True, "embedding.scale": False},
+    "learned": {"positions.kind": "learned", "positions.max_positions": 40, "positions.offset": 2},
+    "sines-in-halves": {"positions.kind": "sinusoidal_halves"},
+    "no-positions": {"positions.kind": "none"},
+    "rotary": {"positions.kind": "rotary"},
+    "rotary-in-part": {"positions.kind": "rotary", "positions.rotary.width": 8, "attention.key_value_heads": 2},
+    "other-encoder": {"encoder.width": 96, "encoder.heads": 6, "encoder.hidden": 160, "tie": "decoder"},
+    "shared-layers": {"shared_layers": 1, "layers": 3},
+    "deep-encoder": {"encoder.layers": 4, "layers": 1},
 }
 
 
 def model_of(vocabulary: int = VOCABULARY, **changes: object) -> Any:
     """A small model in float32 with its config, none of whose biases is zero."""
-    shape = {"width": 64, "heads": 4, "hidden": 96, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
+    shape = {"width": 64, "attention.heads": 4, "feed_forward.hidden": 96, "layers": 2, "dropout": 0.0}
     torch.manual_seed(1)
-    config = ModelConfig(**{**shape, **changes})  # type: ignore[arg-type]
+    config = model_config({**shape, **with_dots(changes)})
     model: Any = build(config, vocabulary, PAD).eval()
     model.config = config
     with torch.no_grad():
@@ -194,7 +194,7 @@ def test_short_keys_cost_nothing() -> None:
 @torch.inference_mode()
 def test_searches_find_the_same(beam: int) -> None:
     """Of a random model, whose tokens are nearly alike, nearly all; and with the same scores."""
-    model = to_int8(model_of(output_scale=4.0))
+    model = to_int8(model_of(output__scale=4.0))
     native = native_decoder(model, 2)
     oracle = DecoderStepper(with_short_keys(copy.deepcopy(model)))
     source = sources(40, 30)
@@ -212,7 +212,7 @@ def test_searches_find_the_same(beam: int) -> None:
 @pytest.mark.parametrize("beam", [1, 4])
 def test_a_trained_model_translates_as_in_pytorch(beam: int) -> None:
     """All of it, with keys and values in float32 there: where a model knows what it says, no rounding changes it."""
-    loaded = taught(shape=dataclasses.replace(SHAPE, heads=2))
+    loaded = taught(shape=replaced(SHAPE, {"attention.heads": 2}))
     tokenizer, translator = loaded.tokenizer, Translator(loaded, device="cpu", engine="plain")
     model: Any = to_int8(copy.deepcopy(loaded.model))
     model.config = loaded.config
@@ -360,7 +360,7 @@ def test_of_equals_the_first_of_the_vocabulary() -> None:
 
 @torch.inference_mode()
 def test_two_engines_at_once() -> None:
-    engines = [native_decoder(usual(), 2), native_decoder(to_int8(model_of(norm_order="pre")), 2)]
+    engines = [native_decoder(usual(), 2), native_decoder(to_int8(model_of(norm__order="pre")), 2)]
     wanted = [rehearse([engine], sources(), 12)[0] for engine in engines]
     # In turns from one thread, and each from a thread of its own.
     mixed = rehearse(engines, sources(), 12)
@@ -463,7 +463,7 @@ def test_what_is_wrong_is_said() -> None:
 
 @torch.inference_mode()
 def test_learned_positions_end() -> None:
-    model = to_int8(model_of(positions="learned", max_positions=5))
+    model = to_int8(model_of(positions__kind="learned", positions__max_positions=5))
     native = native_decoder(model, 1)
     with pytest.raises(ValueError, match="only 5 were learned"):
         native.start(torch.full((1, 6), 7))
@@ -510,11 +510,11 @@ def test_weights_that_are_not_the_configs_are_refused() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"positions": "relative"},
-        {"window": 3},
+        {"positions.kind": "relative"},
+        {"attention.window": 3},
         {"stack": "lstm"},
-        {"heads": 8},  # of width 8
-        {"hidden": 90},
+        {"attention.heads": 8},  # of width 8
+        {"feed_forward.hidden": 90},
     ],
 )
 def test_what_does_not_fit_is_refused(changes: dict[str, object]) -> None:

@@ -31,7 +31,7 @@ VOCABULARY = 67
 
 def speaking(seed: int, **changes: object) -> Any:
     """A random model that prefers some tokens to others, and ends after a while."""
-    model = model_of(VOCABULARY, tie="none", output_bias=True, output_scale=1.2, **changes)
+    model = model_of(VOCABULARY, tie="none", output__bias=True, output__scale=1.2, **changes)
     torch.manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -73,7 +73,7 @@ def drawn_options(draw: random.Random) -> SearchOptions:
 @pytest.mark.parametrize("seed", range(40))
 def test_the_same_hypotheses_and_scores(seed: int) -> None:
     draw = random.Random(seed)
-    shape = draw.choice([{}, {"norm_order": "pre"}, {"positions": "rotary"}, {"positions": "learned"}])
+    shape = draw.choice([{}, {"norm.order": "pre"}, {"positions.kind": "rotary"}, {"positions.kind": "learned"}])
     native = native_model(speaking(seed, **shape), threads=draw.choice([1, 2]))
     for _ in range(3):
         options = drawn_options(draw)
@@ -112,7 +112,7 @@ def test_positions_are_made_as_they_are_needed() -> None:
 
 
 def test_learned_positions_end() -> None:
-    native = native_model(speaking(1, positions="learned", max_positions=6), 1)
+    native = native_model(speaking(1, positions__kind="learned", positions__max_positions=6), 1)
     options = SearchOptions(SOS, EOS, min_length=9)
     assert len(native.search(SearchRequest([[5, 6]], [6], options, [[]]))[0][0].tokens) == 6
     with pytest.raises(ValueError, match="only 6 were learned"):
@@ -186,7 +186,7 @@ def test_arrays_of_another_kind_are_refused() -> None:
         address(np.zeros(4, np.int8), np.float32)
 
 
-@pytest.mark.parametrize("shape", [{}, {"key_value_heads": 2}, {"decoder_layers": 1}, {"decoder_layers": 4}])
+@pytest.mark.parametrize("shape", [{}, {"attention.key_value_heads": 2}, {"layers": 1}, {"layers": 4}])
 def test_attention_is_that_of_the_model(shape: dict[str, object]) -> None:
     """Of pairs of all lengths, in one pass; that of int8 in PyTorch, up to rounding that goes another way."""
     model = to_int8(speaking(5, **shape))

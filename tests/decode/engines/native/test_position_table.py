@@ -9,20 +9,22 @@ from headwise.decode.engines.native import position_table as positions
 from headwise.decode.engines.native.describe import native_fits
 from headwise.decode.engines.native.position_table import PositionTable
 from headwise.models import blocks
+from headwise.recipe import model_config
+from tests.shapes import with_dots
 
 TIGHT = 3e-5
 """PyTorch's own angles are in float32: at position 200 they are this much off."""
 
 
 def config(**changes: object) -> ModelConfig:
-    return ModelConfig(width=64, heads=4, max_positions=300, **changes)  # type: ignore[arg-type]
+    return model_config({"width": 64, "attention.heads": 4, "positions.max_positions": 300, **with_dots(changes)})
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves", "sinusoidal_fairseq"])
 @pytest.mark.parametrize("offset", [0, 2])
 @pytest.mark.parametrize("width", [64, 48])
 def test_what_is_added(kind: str, offset: int, width: int) -> None:
-    shape = config(positions=kind, position_offset=offset)
+    shape = config(positions__kind=kind, positions__offset=offset)
     encoding = blocks.positions(shape, width, causal=True)
     wanted = encoding.embed(torch.zeros(1, 200, width), torch.arange(200))[0].numpy()
     table = PositionTable(shape, width, 16, None)
@@ -36,9 +38,9 @@ def test_what_is_added(kind: str, offset: int, width: int) -> None:
     assert np.array_equal(table.single(150).kept[0], rows[150:151])
 
 
-@pytest.mark.parametrize("turning", [0, 8])
-def test_what_is_turned(turning: int) -> None:
-    shape = config(positions="rotary", rotary_width=turning, rotary_base=500.0)
+@pytest.mark.parametrize("turning", [None, 8])
+def test_what_is_turned(turning: int | None) -> None:
+    shape = config(positions__kind="rotary", positions__rotary__width=turning, positions__rotary__base=500.0)
     wanted = blocks.positions(shape, 64, causal=True).rotation(torch.arange(200))
     assert wanted is not None
     placing, _ = PositionTable(shape, 64, 16, None).up_to(200)
@@ -52,11 +54,11 @@ def test_what_is_turned(turning: int) -> None:
 
 
 def test_none_and_learned() -> None:
-    placing, made = PositionTable(config(positions="none"), 64, 16, None).up_to(7)
+    placing, made = PositionTable(config(positions__kind="none"), 64, 16, None).up_to(7)
     assert placing.kept == (None, None, None)
     assert made >= 7
     learned = np.random.default_rng(0).normal(size=(5, 64)).astype(np.float32)
-    table = PositionTable(config(positions="learned"), 64, 16, learned)
+    table = PositionTable(config(positions__kind="learned"), 64, 16, learned)
     placing, made = table.up_to(2)
     assert made == 5
     assert placing.kept[0] is learned
@@ -65,9 +67,9 @@ def test_none_and_learned() -> None:
 
 
 def test_positions_that_no_table_can_tell_do_not_fit() -> None:
-    assert native_fits(config(positions="rotary"))
-    assert not native_fits(config(positions="rotary", rotary_scaling=RotaryScaling("dynamic", 2.0)))
-    assert not native_fits(config(positions="relative"))
+    assert native_fits(config(positions__kind="rotary"))
+    assert not native_fits(config(positions__kind="rotary", positions__rotary__scaling=RotaryScaling("dynamic", 2.0)))
+    assert not native_fits(config(positions__kind="relative"))
 
 
 def test_another_thread_is_never_told_of_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from headwise.decode.engines.native.library import (
     SideDescription,
     SublayerDescription,
 )
+from headwise.errors import ConfigError
 
 UNIT = 16
 """Floats that an instruction takes: widths are multiples of it."""
@@ -44,12 +45,12 @@ def native_fits(config: ModelConfig) -> bool:
     return (
         config.family == "encoder_decoder"
         and config.stack == "transformer"
-        and not config.window
+        and not config.attention.window
         and not config.classes
-        and config.norm in EPSILONS
-        and config.norm_order in ("post", "pre")
-        and config.activation in ACTIVATIONS
-        and config.feed_forward in ("plain", "gated")
+        and config.norm.kind in EPSILONS
+        and config.norm.order in ("post", "pre")
+        and config.feed_forward.activation in ACTIVATIONS
+        and config.feed_forward.kind in ("plain", "gated")
         and positions.known(config)
         and _is_sound(config)
         and all(
@@ -61,32 +62,23 @@ def native_fits(config: ModelConfig) -> bool:
 
 
 def _is_sound(config: ModelConfig) -> bool:
-    """Whether its sizes are those of a model that can be built, which is where others are refused with a reason.
-
-    C++ reads and writes by them: here no model is built that would have looked at them first.
-    """
-    counts = (config.width, config.heads, config.hidden, config.encoder_layers, config.decoder_layers)
-    own = (config.encoder_width, config.encoder_heads, config.encoder_hidden)
-    others = (*own, config.key_value_heads, config.head_width, config.rotary_width, config.shared_layers)
-    if min(counts) < 1 or min(others) < 0 or min(config.max_positions, config.position_offset + 1) < 1:
+    """Whether a model of this config can be built: the C++ code trusts its sizes."""
+    try:
+        config.check()
+    except ConfigError:
         return False
-    sides = [Shape(config, is_target) for is_target in (False, True)]
-    return (
-        all(side.heads % side.key_heads == 0 and config.rotary_width <= side.head_width for side in sides)
-        and config.shared_layers <= min(side.layers for side in sides)
-        and (config.tie not in ("all", "embeddings") or sides[0].width == sides[1].width)
-    )
+    return True
 
 
 class Shape:
     """The sizes of one side of a model."""
 
     def __init__(self, config: ModelConfig, is_target: bool) -> None:
-        own = (0, 0, 0) if is_target else (config.encoder_width, config.encoder_heads, config.encoder_hidden)
-        self.width, self.heads, self.hidden = own[0] or config.width, own[1] or config.heads, own[2] or config.hidden
-        self.key_heads = config.key_value_heads or self.heads
-        self.head_width = config.head_width or self.width // self.heads
-        self.layers = config.decoder_layers if is_target else config.encoder_layers
+        side = config if is_target else config.encoder_side
+        self.width, self.heads, self.hidden = side.width, side.attention.heads, side.feed_forward.hidden
+        self.key_heads = config.attention.key_value_heads or self.heads
+        self.head_width = config.attention.head_width or self.width // self.heads
+        self.layers = side.layers
         self.name = "decoder" if is_target else "encoder"
 
     @property
@@ -123,8 +115,8 @@ class _Description:
     def output(self) -> int:
         owner = {"all": "source_embedding", "decoder": "target_embedding"}.get(self._config.tie, "output_projection")
         weight, steps = self._matrix(owner, self._vocabulary, self._config.width)
-        bias = self._floats("output_projection.bias", self._vocabulary) if self._config.output_bias else None
-        factor = self._config.output_scale
+        bias = self._floats("output_projection.bias", self._vocabulary) if self._config.output.bias else None
+        factor = self._config.output.scale
         made = self._engine.add_matrix(weight, steps * np.float32(factor), bias, filler=-math.inf)
         self._tables[owner] = (made, factor)
         return made
@@ -137,14 +129,14 @@ class _Description:
             weight, steps = self._matrix(owner, self._vocabulary, shape.width)
             self._tables[owner] = (self._engine.add_matrix(weight, steps, None), 1.0)
         table, factor = self._tables[owner]
-        closing = config.norm_order != "post"
+        closing = config.norm.order != "post"
         self._engine.describe_side(
             is_target,
             SideDescription(
                 width=shape.width,
                 embedding=table,
-                embedding_factor=(math.sqrt(shape.width) if config.embedding_scale else 1.0) / factor,
-                embedding_norm=self._norm(f"{side}_norm", shape.width) if config.embedding_norm else NONE,
+                embedding_factor=(math.sqrt(shape.width) if config.embedding.scale else 1.0) / factor,
+                embedding_norm=self._norm(f"{side}_norm", shape.width) if config.embedding.norm else NONE,
                 final_norm=self._norm(f"{shape.name}.final_norm", shape.width) if closing else NONE,
             ),
         )
@@ -154,10 +146,10 @@ class _Description:
 
     def _layer(self, name: str, shape: Shape, is_target: bool) -> None:
         config = self._config
-        scale = config.attention_scale or shape.score_scale
+        scale = config.attention.scale or shape.score_scale
         queries, keys = shape.heads * shape.head_width, shape.key_heads * shape.head_width
-        biased = config.bias if config.attention_bias is None else config.attention_bias
-        output_biased = biased if config.attention_output_bias is None else config.attention_output_bias
+        biased = config.bias if config.attention.bias is None else config.attention.bias
+        output_biased = biased if config.attention.output_bias is None else config.attention.output_bias
         heads = {"heads": shape.heads, "key_heads": shape.key_heads, "head_width": shape.head_width}
 
         def product(parts: dict[str, int], inputs: int, *, bias: bool, factors: Sequence[float] = ()) -> int:
@@ -165,7 +157,7 @@ class _Description:
 
         def add(kind: int, norm: str, project: int, output: int, memory: int = NONE, **others: int) -> None:
             number = self._norm(f"{name}.{norm}.norm", shape.width)
-            before, after = (NONE, number) if config.norm_order == "post" else (number, NONE)
+            before, after = (NONE, number) if config.norm.order == "post" else (number, NONE)
             self._engine.add_sublayer(
                 is_target,
                 SublayerDescription(
@@ -185,11 +177,11 @@ class _Description:
             memory = product({"cross_attention.key": keys, "cross_attention.value": keys}, source, bias=biased)
             output = product({"cross_attention.output": shape.width}, queries, bias=output_biased)
             add(CROSS_ATTENTION, "cross_norm", project, output, memory, **heads)
-        gated = config.feed_forward == "gated"
+        gated = config.feed_forward.kind == "gated"
         inner = {f"feed_forward.{part}": shape.hidden for part in (("gate", "expand") if gated else ("expand",))}
         project = product(inner, shape.width, bias=config.bias)
         output = product({"feed_forward.contract": shape.width}, shape.hidden, bias=config.bias)
-        activation = ACTIVATIONS[config.activation]
+        activation = ACTIVATIONS[config.feed_forward.activation]
         sizes = {"hidden": shape.hidden, "activation": activation, "gated": int(gated)}
         add(FEED_FORWARD, "feed_forward_norm", project, output, **sizes)
 
@@ -211,10 +203,10 @@ class _Description:
         return self._products[key]
 
     def _norm(self, name: str, width: int) -> int:
-        config, centred = self._config, self._config.norm == "layer"
+        config, centred = self._config, self._config.norm.kind == "layer"
         weight = self._floats(f"{name}.weight", width)
         shift = self._floats(f"{name}.bias", width) if centred else np.zeros(width, np.float32)
-        return self._engine.add_norm(weight, shift, config.norm_epsilon or EPSILONS[config.norm], centred=centred)
+        return self._engine.add_norm(weight, shift, config.norm.epsilon or EPSILONS[config.norm.kind], centred=centred)
 
     def _matrix(self, name: str, outputs: int, inputs: int) -> tuple[Array, Floats]:
         """In int8, and the steps of its rows."""

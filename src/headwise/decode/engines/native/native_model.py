@@ -46,16 +46,16 @@ class NativeModel:
             raise HeadwiseError("the native engine does not know all parts of this model")
         self.engine = NativeHandle(default_threads() if threads is None else threads)
         self.pad, self.vocabulary = pad, vocabulary
-        self._heads, self._layers = Shape(config, True).heads, config.decoder_layers
+        self._heads, self._layers = Shape(config, True).heads, config.layers
         self._always: Selection | None = None
         used = describe(config, vocabulary, weights, self.engine)
         sides = []
         for is_target, name in enumerate(("source_positions.weight", "target_positions.weight")):
             shape = Shape(config, bool(is_target))
             learned: Floats | None = None
-            if config.positions == "learned":
-                rows = config.max_positions + config.position_offset
-                learned = np.array(taken(weights, name, np.float32, rows, shape.width)[config.position_offset :])
+            if config.positions.kind == "learned":
+                rows = config.positions.max_positions + config.positions.offset
+                learned = np.array(taken(weights, name, np.float32, rows, shape.width)[config.positions.offset :])
                 used.add(name)
             sides.append(PositionTable(config, shape.width, shape.head_width, learned))
         self.source_positions, self.target_positions = sides

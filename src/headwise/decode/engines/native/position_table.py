@@ -18,7 +18,9 @@ FIRST = 64
 
 def known(config: ModelConfig) -> bool:
     """Whether the engine can be told of these positions. Those that turn faster on longer texts cannot be tables."""
-    return config.positions in KNOWN and (config.positions != "rotary" or config.rotary_scaling.kind == "none")
+    return config.positions.kind in KNOWN and (
+        config.positions.kind != "rotary" or config.positions.rotary.scaling.kind == "none"
+    )
 
 
 class PositionTable:
@@ -27,8 +29,8 @@ class PositionTable:
     def __init__(self, config: ModelConfig, width: int, head_width: int, learned: Floats | None) -> None:
         """`learned`: [positions, D] of such an encoding."""
         self._config, self._width, self._learned = config, width, learned
-        turning = config.rotary_width or head_width
-        self._turning = turning - turning % 2 if config.positions == "rotary" else 0
+        turning = config.positions.rotary.width or head_width
+        self._turning = turning - turning % 2 if config.positions.kind == "rotary" else 0
         self._table = Placing(learned, None, None), 0 if learned is None else len(learned)
 
     def up_to(self, count: int) -> tuple[Placing, int]:
@@ -45,12 +47,12 @@ class PositionTable:
     def _placing(self, places: Numbers) -> Placing:
         """Of places [T, 1]."""
         rows: Floats | None = None
-        if self._config.positions in SINUSOIDAL:
-            layout = SINUSOIDAL[self._config.positions]
-            rows = sinusoids(places + self._config.position_offset, self._width, layout)
+        if self._config.positions.kind in SINUSOIDAL:
+            layout = SINUSOIDAL[self._config.positions.kind]
+            rows = sinusoids(places + self._config.positions.offset, self._width, layout)
         if not self._turning:
             return Placing(rows, None, None)
-        angles = places / self._config.rotary_base ** (np.arange(0, self._turning, 2) / self._turning)
+        angles = places / self._config.positions.rotary.base ** (np.arange(0, self._turning, 2) / self._turning)
         return Placing(rows, np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32))
 
     def single(self, position: int) -> Placing:

@@ -15,6 +15,7 @@ from headwise.models.published.families.bert import (
 )
 from headwise.models.published.family import ACTIVATIONS, Family, Head, Published, body_of
 from headwise.models.published.rules import Names, linear
+from headwise.recipe import model_config
 
 
 def config_in(published: Published, head: Head) -> ModelConfig:
@@ -24,9 +25,9 @@ def config_in(published: Published, head: Head) -> ModelConfig:
         raise CheckpointError(f"{published.where}: {layers} layers cannot be split into {groups} equal groups")
     shape = {
         **shape_in(published),
-        "activation": published.choose("hidden_act", ACTIVATIONS, "gelu_new"),
+        "feed_forward.activation": published.choose("hidden_act", ACTIVATIONS, "gelu_new"),
         "dropout": published.get("hidden_dropout_prob", 0.0),
-        "attention_dropout": published.get("attention_probs_dropout_prob", 0.0),
+        "attention.dropout": published.get("attention_probs_dropout_prob", 0.0),
     }
     heads = heads_in(
         published,
@@ -35,19 +36,21 @@ def config_in(published: Published, head: Head) -> ModelConfig:
         pools="albert.pooler.weight",
         next_sentence="sop_classifier.classifier.weight",
     )
-    return ModelConfig(
-        **shape,
-        **heads,
-        shared_layers=groups,
-        embedding_width=published.get("embedding_size", 128),
+    return model_config(
+        {
+            **shape,
+            **heads,
+            "shared_layers": groups,
+            "embedding.width": published.get("embedding_size", 128),
+        }
     )
 
 
 def config_out(config: ModelConfig) -> dict[str, Any]:
     return {
         **shape_out(config),
-        "embedding_size": config.embedding_width,
-        "num_hidden_groups": config.shared_layers or config.encoder_layers,
+        "embedding_size": config.embedding.width,
+        "num_hidden_groups": config.shared_layers or config.layers,
         "inner_group_num": 1,
     }
 
@@ -56,15 +59,15 @@ def names(config: ModelConfig) -> Names:
     ours = body_of(config)
     yield from embedding_names("albert.embeddings", ours, config)
     yield from linear("albert.encoder.embedding_hidden_mapping_in", f"{ours}embedding_projection")
-    for i in range(config.shared_layers or config.encoder_layers):
+    for i in range(config.shared_layers or config.layers):
         yield from _layer(f"albert.encoder.albert_layer_groups.{i}.albert_layers.0", f"{ours}encoder.layers.{i}")
-    if config.pooler:
+    if config.pooling.pooler:
         yield from linear("albert.pooler", f"{ours}pooler.dense")
-    if config.language_head:
+    if config.output.language_head:
         yield from linear("predictions.dense", f"{ours}head.dense")
         yield from linear("predictions.LayerNorm", f"{ours}head.norm")
         yield from output_names("predictions", ours, "albert.embeddings.word_embeddings.weight", config)
-    if config.next_sentence:
+    if config.output.next_sentence:
         yield from linear("sop_classifier.classifier", f"{ours}next_sentence")
     if config.classes:
         yield from linear("classifier", "output")

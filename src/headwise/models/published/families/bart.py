@@ -8,6 +8,7 @@ from headwise.config import ModelConfig
 from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
 from headwise.models.published.rules import Computed, Copy, Names, Reshaped, linear, rule
 from headwise.nn.positions import Sinusoidal
+from headwise.recipe import model_config
 
 LEARNED_OFFSET = 2
 """BART's learned positions begin at the third row of their table, which fairseq kept for padding."""
@@ -20,19 +21,19 @@ def _shape_in(published: Published, activation: str = "gelu", scale: bool = Fals
     return {
         "family": "encoder_decoder",
         "width": published.need("d_model"),
-        "encoder_layers": published.need("encoder_layers"),
-        "decoder_layers": published.need("decoder_layers"),
-        "heads": decoder_heads,
-        "encoder_heads": encoder_heads if encoder_heads != decoder_heads else 0,
-        "hidden": decoder_hidden,
-        "encoder_hidden": encoder_hidden if encoder_hidden != decoder_hidden else 0,
-        "activation": published.choose("activation_function", ACTIVATIONS, activation),
-        "max_positions": published.get("max_position_embeddings", 1024),
-        "embedding_scale": published.get("scale_embedding", scale),
-        "output_bias": published.has("final_logits_bias"),
+        "encoder.layers": published.need("encoder_layers"),
+        "layers": published.need("decoder_layers"),
+        "attention.heads": decoder_heads,
+        "encoder.heads": encoder_heads if encoder_heads != decoder_heads else None,
+        "feed_forward.hidden": decoder_hidden,
+        "encoder.hidden": encoder_hidden if encoder_hidden != decoder_hidden else None,
+        "feed_forward.activation": published.choose("activation_function", ACTIVATIONS, activation),
+        "positions.max_positions": published.get("max_position_embeddings", 1024),
+        "embedding.scale": published.get("scale_embedding", scale),
+        "output.bias": published.has("final_logits_bias"),
         "dropout": float(published.get("dropout", 0.1)),
-        "attention_dropout": float(published.get("attention_dropout", 0.0)),
-        "hidden_dropout": float(published.get("activation_dropout", 0.0)),
+        "attention.dropout": float(published.get("attention_dropout", 0.0)),
+        "feed_forward.dropout": float(published.get("activation_dropout", 0.0)),
         "init": "normal",
     }
 
@@ -40,19 +41,19 @@ def _shape_in(published: Published, activation: str = "gelu", scale: bool = Fals
 def _shape_out(config: ModelConfig) -> dict[str, Any]:
     return {
         "d_model": config.width,
-        "encoder_layers": config.encoder_layers,
-        "decoder_layers": config.decoder_layers,
-        "encoder_attention_heads": config.encoder_heads or config.heads,
-        "decoder_attention_heads": config.heads,
-        "encoder_ffn_dim": config.encoder_hidden or config.hidden,
-        "decoder_ffn_dim": config.hidden,
-        "activation_function": THEIR_ACTIVATIONS[config.activation],
-        "max_position_embeddings": config.max_positions,
-        "scale_embedding": config.embedding_scale,
+        "encoder_layers": config.encoder_side.layers,
+        "decoder_layers": config.layers,
+        "encoder_attention_heads": config.encoder_side.attention.heads,
+        "decoder_attention_heads": config.attention.heads,
+        "encoder_ffn_dim": config.encoder_side.feed_forward.hidden,
+        "decoder_ffn_dim": config.feed_forward.hidden,
+        "activation_function": THEIR_ACTIVATIONS[config.feed_forward.activation],
+        "max_position_embeddings": config.positions.max_positions,
+        "scale_embedding": config.embedding.scale,
         "tie_word_embeddings": True,
         "dropout": config.dropout,
-        "attention_dropout": config.attention_dropout,
-        "activation_dropout": config.hidden_dropout,
+        "attention_dropout": config.attention.dropout,
+        "activation_dropout": config.feed_forward.dropout,
         "is_encoder_decoder": True,
     }
 
@@ -67,8 +68,8 @@ def marian_in(published: Published, head: Head) -> ModelConfig:
         tie = "decoder" if published.get("tie_word_embeddings", True) else "none"
     else:  # whether the shared matrix is then used has changed from version to version
         published.refuse_unless("tie_word_embeddings", True)
-    return ModelConfig(
-        **{**_shape_in(published), "positions": "sinusoidal_halves", "norm_order": "post", "tie": tie},
+    return model_config(
+        {**_shape_in(published), "positions.kind": "sinusoidal_halves", "norm.order": "post", "tie": tie},
     )
 
 
@@ -88,7 +89,9 @@ def pegasus_in(published: Published, head: Head) -> ModelConfig:
     """Marian with the norms before the sublayers, as small translators are trained here."""
     published.refuse_unless("tie_word_embeddings", True)
     published.refuse_unless("static_position_embeddings", True)
-    return ModelConfig(**_shape_in(published), positions="sinusoidal_halves", norm_order="pre", tie="all")
+    return model_config(
+        {**_shape_in(published), "positions.kind": "sinusoidal_halves", "norm.order": "pre", "tie": "all"}
+    )
 
 
 def _learned_in(published: Published, order: str) -> ModelConfig:
@@ -98,13 +101,15 @@ def _learned_in(published: Published, order: str) -> ModelConfig:
     published.refuse_unless("normalize_embedding", True)
     published.refuse_unless("static_position_embeddings", False)
     published.refuse_unless("tie_word_embeddings", True)
-    return ModelConfig(
-        **_shape_in(published),
-        positions="learned",
-        position_offset=LEARNED_OFFSET,
-        embedding_norm=True,
-        norm_order=order,
-        tie="all",
+    return model_config(
+        {
+            **_shape_in(published),
+            "positions.kind": "learned",
+            "positions.offset": LEARNED_OFFSET,
+            "embedding.norm": True,
+            "norm.order": order,
+            "tie": "all",
+        }
     )
 
 
@@ -118,17 +123,19 @@ def mbart_in(published: Published, head: Head) -> ModelConfig:
 
 def m2m100_in(published: Published, head: Head) -> ModelConfig:
     published.refuse_unless("tie_word_embeddings", True)
-    return ModelConfig(
-        **_shape_in(published, activation="relu", scale=True),
-        positions="sinusoidal_fairseq",
-        position_offset=published.get("pad_token_id", 1) + 1,
-        norm_order="pre",
-        tie="all",
+    return model_config(
+        {
+            **_shape_in(published, activation="relu", scale=True),
+            "positions.kind": "sinusoidal_fairseq",
+            "positions.offset": published.get("pad_token_id", 1) + 1,
+            "norm.order": "pre",
+            "tie": "all",
+        }
     )
 
 
 def m2m100_out(config: ModelConfig) -> dict[str, Any]:
-    return {**_shape_out(config), "pad_token_id": config.position_offset - 1}
+    return {**_shape_out(config), "pad_token_id": config.positions.offset - 1}
 
 
 def names(config: ModelConfig) -> Names:
@@ -145,19 +152,19 @@ def names(config: ModelConfig) -> Names:
             yield rule("lm_head.weight", "output_projection.weight")
         else:
             yield Copy("lm_head.weight", "model.decoder.embed_tokens.weight")
-    if config.output_bias:
+    if config.output.bias:
         yield rule("final_logits_bias", "output_projection.bias", Reshaped((1, -1), (-1,)))
-    sides = (("encoder", "source", config.encoder_layers), ("decoder", "target", config.decoder_layers))
+    sides = (("encoder", "source", config.encoder_side.layers), ("decoder", "target", config.layers))
     for stack, text, layers in sides:
-        if config.positions == "learned":
+        if config.positions.kind == "learned":
             yield rule(f"model.{stack}.embed_positions.weight", f"{text}_positions.weight")
         else:
             yield _position_table(f"model.{stack}.embed_positions", config)
-        if config.embedding_norm:
+        if config.embedding.norm:
             yield from linear(f"model.{stack}.layernorm_embedding", f"{text}_norm")
         for i in range(layers):
             yield from _layer(f"model.{stack}.layers.{i}", f"{stack}.layers.{i}", stack == "decoder")
-        if config.norm_order == "pre":
+        if config.norm.order == "pre":
             yield from linear(f"model.{stack}.layer_norm", f"{stack}.final_norm")
 
 
@@ -175,12 +182,14 @@ def _layer(theirs: str, ours: str, is_decoder: bool) -> Names:
 
 
 def _position_table(theirs: str, config: ModelConfig) -> Computed:
-    if config.positions != "sinusoidal_fairseq":
+    if config.positions.kind != "sinusoidal_fairseq":
         return Computed(
-            f"{theirs}.weight", Sinusoidal(config.width, "halves").table(torch.arange(config.max_positions))
+            f"{theirs}.weight", Sinusoidal(config.width, "halves").table(torch.arange(config.positions.max_positions))
         )
-    table = Sinusoidal(config.width, "fairseq").table(torch.arange(config.max_positions + config.position_offset))
-    table[config.position_offset - 1] = 0  # the padding's
+    table = Sinusoidal(config.width, "fairseq").table(
+        torch.arange(config.positions.max_positions + config.positions.offset)
+    )
+    table[config.positions.offset - 1] = 0  # the padding's
     return Computed(f"{theirs}.weights", table)
 
 

@@ -12,6 +12,7 @@ from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
 from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
 from headwise.models.published.rules import SAME, Copy, Names, Same, Spare, linear, rule
+from headwise.recipe import model_config, replaced
 
 OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
 """Of the norms in files that come from TensorFlow."""
@@ -30,26 +31,26 @@ def shape_in(published: Published) -> dict[str, Any]:
     return {
         **ENCODER,
         "width": published.need("hidden_size"),
-        "encoder_layers": published.need("num_hidden_layers"),
-        "heads": published.need("num_attention_heads"),
-        "hidden": published.need("intermediate_size"),
-        "activation": published.choose("hidden_act", ACTIVATIONS, "gelu"),
-        "norm_epsilon": published.get("layer_norm_eps", 1e-12),
-        "max_positions": published.get("max_position_embeddings", 512),
-        "segments": segments,
+        "layers": published.need("num_hidden_layers"),
+        "attention.heads": published.need("num_attention_heads"),
+        "feed_forward.hidden": published.need("intermediate_size"),
+        "feed_forward.activation": published.choose("hidden_act", ACTIVATIONS, "gelu"),
+        "norm.epsilon": published.get("layer_norm_eps", 1e-12),
+        "positions.max_positions": published.get("max_position_embeddings", 512),
+        "embedding.segments": segments,
         "tie": "all" if published.get("tie_word_embeddings", True) else "none",
         "dropout": published.get("hidden_dropout_prob", 0.1),
-        "attention_dropout": published.get("attention_probs_dropout_prob", 0.1),
+        "attention.dropout": published.get("attention_probs_dropout_prob", 0.1),
     }
 
 
 ENCODER: dict[str, Any] = {
     "family": "masked_lm",
-    "norm_order": "post",
-    "positions": "learned",
-    "embedding_scale": False,
-    "embedding_norm": True,
-    "output_bias": True,
+    "norm.order": "post",
+    "positions.kind": "learned",
+    "embedding.scale": False,
+    "embedding.norm": True,
+    "output.bias": True,
     "init": "normal",
 }
 """What all of them have in common without saying it."""
@@ -58,16 +59,16 @@ ENCODER: dict[str, Any] = {
 def shape_out(config: ModelConfig) -> dict[str, Any]:
     return {
         "hidden_size": config.width,
-        "num_hidden_layers": config.encoder_layers,
-        "num_attention_heads": config.heads,
-        "intermediate_size": config.hidden,
-        "hidden_act": THEIR_ACTIVATIONS[config.activation],
-        "layer_norm_eps": config.norm_epsilon or 1e-5,
-        "max_position_embeddings": config.max_positions,
-        "type_vocab_size": config.segments,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.attention.heads,
+        "intermediate_size": config.feed_forward.hidden,
+        "hidden_act": THEIR_ACTIVATIONS[config.feed_forward.activation],
+        "layer_norm_eps": config.norm.epsilon or 1e-5,
+        "max_position_embeddings": config.positions.max_positions,
+        "type_vocab_size": config.embedding.segments,
         "tie_word_embeddings": config.tie != "none",
         "hidden_dropout_prob": config.dropout,
-        "attention_probs_dropout_prob": config.attention_dropout,
+        "attention_probs_dropout_prob": config.attention.dropout,
     }
 
 
@@ -81,10 +82,10 @@ def heads_in(
     has_next = head == "pretraining" or (next_sentence != "" and published.has(next_sentence))
     has_pooler = has_next or head == "classifier" or (pools != "" and published.has(pools))
     return {
-        "language_head": head in ("language", "pretraining") or published.has(predicts),
-        "next_sentence": has_next,
-        "pooler": "tanh" if has_pooler else "",
-        "classes": published.classes if head == "classifier" else 0,
+        "output.language_head": head in ("language", "pretraining") or published.has(predicts),
+        "output.next_sentence": has_next,
+        "pooling.pooler": "tanh" if has_pooler else None,
+        "classes": published.classes if head == "classifier" else None,
     }
 
 
@@ -96,17 +97,17 @@ def bert_in(published: Published, head: Head) -> ModelConfig:
         pools="pooler.dense.weight",
         next_sentence="cls.seq_relationship.weight",
     )
-    return ModelConfig(**shape_in(published), **heads)
+    return model_config({**shape_in(published), **heads})
 
 
 def ernie_in(published: Published, head: Head) -> ModelConfig:
     tasks = published.get("task_type_vocab_size", 3) if published.get("use_task_id", False) else 0
-    return dataclasses.replace(bert_in(published, head), task_types=tasks)
+    return replaced(bert_in(published, head), {"embedding.task_types": tasks})
 
 
 def ernie_out(config: ModelConfig) -> dict[str, Any]:
-    tasks = {"task_type_vocab_size": config.task_types} if config.task_types else {}
-    return {**shape_out(config), "use_task_id": config.task_types > 0, **tasks}
+    tasks = {"task_type_vocab_size": config.embedding.task_types} if config.embedding.task_types else {}
+    return {**shape_out(config), "use_task_id": config.embedding.task_types > 0, **tasks}
 
 
 def roberta_in(published: Published, head: Head) -> ModelConfig:
@@ -114,29 +115,29 @@ def roberta_in(published: Published, head: Head) -> ModelConfig:
     if pad < 0:
         raise CheckpointError(f"{published.where}: positions are counted from after the padding id, which is {pad}")
     heads = heads_in(published, head, predicts="lm_head.dense.weight", pools="pooler.dense.weight")
-    if heads["language_head"]:
+    if heads["output.language_head"]:
         published.refuse_unless("hidden_act", "gelu")  # their head has it, whatever the layers have
     shape = shape_in(published)
-    shape["max_positions"] -= pad + 1
-    return ModelConfig(**shape, **heads, position_offset=pad + 1)
+    shape["positions.max_positions"] -= pad + 1
+    return model_config({**shape, **heads, "positions.offset": pad + 1})
 
 
 def roberta_out(config: ModelConfig) -> dict[str, Any]:
-    offset = config.position_offset
+    offset = config.positions.offset
     return {
         **shape_out(config),
-        "max_position_embeddings": config.max_positions + offset,
+        "max_position_embeddings": config.positions.max_positions + offset,
         "pad_token_id": offset - 1,
     }
 
 
 def embedding_names(theirs: str, ours: str, config: ModelConfig) -> Names:
     yield rule(f"{theirs}.word_embeddings.weight", f"{ours}embedding.weight")
-    if config.positions == "learned":
+    if config.positions.kind == "learned":
         yield rule(f"{theirs}.position_embeddings.weight", f"{ours}positions.weight")
-    if config.segments:
+    if config.embedding.segments:
         yield rule(f"{theirs}.token_type_embeddings.weight", f"{ours}segments.weight")
-    if config.task_types:
+    if config.embedding.task_types:
         yield rule(f"{theirs}.task_type_embeddings.weight", f"{ours}tasks.weight")
     yield from linear(f"{theirs}.LayerNorm", f"{ours}embedding_norm")
 
@@ -176,11 +177,11 @@ def bert_names(prefix: str) -> Callable[[ModelConfig], Names]:
     def names(config: ModelConfig) -> Names:
         ours = body_of(config)
         yield from _body(prefix, ours, config)
-        if config.pooler:
+        if config.pooling.pooler:
             yield from linear(f"{prefix}pooler.dense", f"{ours}pooler.dense")
-        if config.language_head:
+        if config.output.language_head:
             yield from predictions_names(ours, f"{prefix}embeddings.word_embeddings.weight", config)
-        if config.next_sentence:
+        if config.output.next_sentence:
             yield from linear("cls.seq_relationship", f"{ours}next_sentence")
         if config.classes:
             yield from linear("classifier", "output")
@@ -196,9 +197,9 @@ def roberta_names(config: ModelConfig) -> Names:
         yield from linear("classifier.out_proj", "output")
         yield Spare("roberta.pooler.dense.weight")
         yield Spare("roberta.pooler.dense.bias")
-    elif config.pooler:
+    elif config.pooling.pooler:
         yield from linear("roberta.pooler.dense", f"{ours}pooler.dense")
-    if config.language_head:
+    if config.output.language_head:
         yield from linear("lm_head.dense", f"{ours}head.dense")
         yield from linear("lm_head.layer_norm", f"{ours}head.norm")
         yield from output_names("lm_head", ours, "roberta.embeddings.word_embeddings.weight", config)
@@ -206,7 +207,7 @@ def roberta_names(config: ModelConfig) -> Names:
 
 def _body(prefix: str, ours: str, config: ModelConfig) -> Names:
     yield from embedding_names(f"{prefix}embeddings", ours, config)
-    for i in range(config.encoder_layers):
+    for i in range(config.layers):
         yield from layer_names(f"{prefix}encoder.layer.{i}", f"{ours}encoder.layers.{i}")
 
 

@@ -6,49 +6,52 @@ from headwise.config import ModelConfig
 from headwise.models.published.families.bert import BUFFERS, ENCODER, OLD_NAMES, embedding_names
 from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
 from headwise.models.published.rules import Copy, Names, linear, rule
+from headwise.recipe import model_config
 
 
 def config_in(published: Published, head: Head) -> ModelConfig:
     # `sinusoidal_pos_embds` says how the stored table of positions was first filled, no more
-    return ModelConfig(
-        **ENCODER,
-        width=published.get("dim", 768),
-        encoder_layers=published.get("n_layers", 6),
-        heads=published.get("n_heads", 12),
-        hidden=published.get("hidden_dim", 3072),
-        activation=published.choose("activation", ACTIVATIONS, "gelu"),
-        norm_epsilon=1e-12,
-        max_positions=published.get("max_position_embeddings", 512),
-        tie="all" if published.get("tie_word_embeddings", True) else "none",
-        language_head=head == "language" or published.has("vocab_transform.weight"),
-        pooler="relu" if head == "classifier" else "",
-        classes=published.classes if head == "classifier" else 0,
-        dropout=published.get("dropout", 0.1),
-        attention_dropout=published.get("attention_dropout", 0.1),
+    return model_config(
+        {
+            **ENCODER,
+            "width": published.get("dim", 768),
+            "layers": published.get("n_layers", 6),
+            "attention.heads": published.get("n_heads", 12),
+            "feed_forward.hidden": published.get("hidden_dim", 3072),
+            "feed_forward.activation": published.choose("activation", ACTIVATIONS, "gelu"),
+            "norm.epsilon": 1e-12,
+            "positions.max_positions": published.get("max_position_embeddings", 512),
+            "tie": "all" if published.get("tie_word_embeddings", True) else "none",
+            "output.language_head": head == "language" or published.has("vocab_transform.weight"),
+            "pooling.pooler": "relu" if head == "classifier" else None,
+            "classes": published.classes if head == "classifier" else None,
+            "dropout": published.get("dropout", 0.1),
+            "attention.dropout": published.get("attention_dropout", 0.1),
+        }
     )
 
 
 def config_out(config: ModelConfig) -> dict[str, Any]:
     return {
         "dim": config.width,
-        "n_layers": config.encoder_layers,
-        "n_heads": config.heads,
-        "hidden_dim": config.hidden,
-        "activation": THEIR_ACTIVATIONS[config.activation],
-        "max_position_embeddings": config.max_positions,
+        "n_layers": config.layers,
+        "n_heads": config.attention.heads,
+        "hidden_dim": config.feed_forward.hidden,
+        "activation": THEIR_ACTIVATIONS[config.feed_forward.activation],
+        "max_position_embeddings": config.positions.max_positions,
         "sinusoidal_pos_embds": False,
         "tie_word_embeddings": config.tie != "none",
         "dropout": config.dropout,
-        "attention_dropout": config.attention_dropout,
+        "attention_dropout": config.attention.dropout,
     }
 
 
 def names(config: ModelConfig) -> Names:
     ours = body_of(config)
     yield from embedding_names("distilbert.embeddings", ours, config)
-    for i in range(config.encoder_layers):
+    for i in range(config.layers):
         yield from _layer(f"distilbert.transformer.layer.{i}", f"{ours}encoder.layers.{i}")
-    if config.language_head:
+    if config.output.language_head:
         yield from linear("vocab_transform", f"{ours}head.dense")
         yield from linear("vocab_layer_norm", f"{ours}head.norm")
         yield rule("vocab_projector.bias", f"{ours}head.projection.bias")

@@ -6,6 +6,7 @@ from headwise.config import ModelConfig
 from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
 from headwise.models.published.heads import decoder_head, decoder_in
 from headwise.models.published.rules import TRANSPOSED, Names, Stacked, linear, rule, stacked
+from headwise.recipe import model_config
 
 GPT_ACTIVATIONS: dict[Any, str] = {"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
 """GPT's own table: its "gelu" is the approximation, and the exact one it does not have."""
@@ -16,59 +17,71 @@ def _shape_in(published: Published, head: Head) -> dict[str, Any]:
     return {
         **decoder_in(published, head, tied=True),
         "width": published.need("n_embd"),
-        "decoder_layers": published.need("n_layer"),
-        "heads": published.need("n_head"),
-        "norm_epsilon": published.get("layer_norm_epsilon", 1e-5),
-        "positions": "learned",
-        "max_positions": published.need("n_positions"),
+        "layers": published.need("n_layer"),
+        "attention.heads": published.need("n_head"),
+        "norm.epsilon": published.get("layer_norm_epsilon", 1e-5),
+        "positions.kind": "learned",
+        "positions.max_positions": published.need("n_positions"),
         "dropout": published.get("resid_pdrop", 0.1),
-        "attention_dropout": published.get("attn_pdrop", 0.1),
+        "attention.dropout": published.get("attn_pdrop", 0.1),
     }
 
 
 def _shape_out(config: ModelConfig) -> dict[str, Any]:
     return {
         "n_embd": config.width,
-        "n_layer": config.decoder_layers,
-        "n_head": config.heads,
-        "layer_norm_epsilon": config.norm_epsilon or 1e-5,
-        "n_positions": config.max_positions,
+        "n_layer": config.layers,
+        "n_head": config.attention.heads,
+        "layer_norm_epsilon": config.norm.epsilon or 1e-5,
+        "n_positions": config.positions.max_positions,
         "tie_word_embeddings": config.tie != "none",
         "embd_pdrop": config.dropout,
         "resid_pdrop": config.dropout,
-        "attn_pdrop": config.attention_dropout,
+        "attn_pdrop": config.attention.dropout,
     }
 
 
 def gpt_in(published: Published, head: Head) -> ModelConfig:
     shape = _shape_in(published, head)
     activation = published.choose("afn", GPT_ACTIVATIONS, "gelu")
-    return ModelConfig(**shape, hidden=4 * shape["width"], activation=activation, norm_order="post")
+    return model_config(
+        {
+            **shape,
+            "feed_forward.hidden": 4 * shape["width"],
+            "feed_forward.activation": activation,
+            "norm.order": "post",
+        }
+    )
 
 
 def gpt_out(config: ModelConfig) -> dict[str, Any]:
-    return {**_shape_out(config), "afn": {"gelu_tanh": "gelu"}.get(config.activation, config.activation)}
+    return {
+        **_shape_out(config),
+        "afn": {"gelu_tanh": "gelu"}.get(config.feed_forward.activation, config.feed_forward.activation),
+    }
 
 
 def gpt2_in(published: Published, head: Head) -> ModelConfig:
     published.refuse_unless("scale_attn_by_inverse_layer_idx", False)
     published.refuse_unless("add_cross_attention", False)
     shape = _shape_in(published, head)
-    return ModelConfig(
-        **shape,
-        hidden=published.get("n_inner", 4 * shape["width"]),
-        activation=published.choose("activation_function", ACTIVATIONS, "gelu_new"),
-        attention_scale=0.0 if published.get("scale_attn_weights", True) else 1.0,
-        norm_order="pre",
+    return model_config(
+        {
+            **shape,
+            "feed_forward.hidden": published.get("n_inner", 4 * shape["width"]),
+            "feed_forward.activation": published.choose("activation_function", ACTIVATIONS, "gelu_new"),
+            "attention.scale": None if published.get("scale_attn_weights", True) else 1.0,
+            "norm.order": "pre",
+        }
     )
 
 
 def gpt2_out(config: ModelConfig) -> dict[str, Any]:
     return {
         **_shape_out(config),
-        "n_inner": config.hidden,
-        "activation_function": THEIR_ACTIVATIONS[config.activation],
-        "scale_attn_weights": config.attention_scale != 1,
+        "n_inner": config.feed_forward.hidden,
+        "activation_function": THEIR_ACTIVATIONS[config.feed_forward.activation],
+        "scale_attn_weights": config.attention.scale != 1,
     }
 
 
@@ -84,7 +97,7 @@ def _names(config: ModelConfig, tokens: str, positions: str) -> Names:
     body = body_of(config)
     yield rule(f"transformer.{tokens}.weight", f"{body}embedding.weight")
     yield rule(f"transformer.{positions}.weight", f"{body}positions.weight")
-    for i in range(config.decoder_layers):
+    for i in range(config.layers):
         theirs, ours = f"transformer.h.{i}", f"{body}decoder.layers.{i}"
         together = [f"{ours}.self_attention.{part}" for part in ("query", "key", "value")]
         yield from stacked(f"{theirs}.attn.c_attn", together, Stacked((config.width,) * 3, transposed=True))
@@ -93,7 +106,7 @@ def _names(config: ModelConfig, tokens: str, positions: str) -> Names:
         yield from linear(f"{theirs}.mlp.c_fc", f"{ours}.feed_forward.expand", change=TRANSPOSED)
         yield from linear(f"{theirs}.mlp.c_proj", f"{ours}.feed_forward.contract", change=TRANSPOSED)
         yield from linear(f"{theirs}.ln_2", f"{ours}.feed_forward_norm.norm")
-    if config.norm_order == "pre":
+    if config.norm.order == "pre":
         yield from linear("transformer.ln_f", f"{body}decoder.final_norm")
     yield from decoder_head(config, f"transformer.{tokens}.weight")
 

@@ -1,6 +1,5 @@
 """Llama 1, 2, 3 and Mistral: the same names; Mistral looks back through a window."""
 
-import dataclasses
 from typing import Any
 
 from headwise.config import ModelConfig
@@ -8,6 +7,7 @@ from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Fam
 from headwise.models.published.heads import decoder_head, decoder_in, grouped_heads
 from headwise.models.published.rotary_rules import rotary_in, rotary_out
 from headwise.models.published.rules import Names, linear, rule
+from headwise.recipe import model_config, replaced
 
 
 def llama_in(published: Published, head: Head) -> ModelConfig:
@@ -18,42 +18,45 @@ def llama_in(published: Published, head: Head) -> ModelConfig:
 def config_in(published: Published, head: Head) -> ModelConfig:
     published.refuse_unless("pretraining_tp", 1)
     heads = grouped_heads(published)
-    return ModelConfig(
-        **decoder_in(published, head),
-        **heads,
-        decoder_layers=published.need("num_hidden_layers"),
-        hidden=published.need("intermediate_size"),
-        activation=published.choose("hidden_act", ACTIVATIONS, "silu"),
-        feed_forward="gated",
-        norm="rms",
-        norm_order="pre",
-        norm_epsilon=published.get("rms_norm_eps", 1e-6),
-        positions="rotary",
-        max_positions=published.get("max_position_embeddings", 2048),
-        **rotary_in(published, heads["head_width"] or heads["width"] // heads["heads"], partial=False),
-        bias=published.get("mlp_bias", False),
-        attention_bias=published.get("attention_bias", False),
-        dropout=0.0,
-        attention_dropout=published.get("attention_dropout", 0.0),
+    head_width = heads["attention.head_width"] or heads["width"] // heads["attention.heads"]
+    return model_config(
+        {
+            **decoder_in(published, head),
+            **heads,
+            "layers": published.need("num_hidden_layers"),
+            "feed_forward.hidden": published.need("intermediate_size"),
+            "feed_forward.activation": published.choose("hidden_act", ACTIVATIONS, "silu"),
+            "feed_forward.kind": "gated",
+            "norm.kind": "rms",
+            "norm.order": "pre",
+            "norm.epsilon": published.get("rms_norm_eps", 1e-6),
+            "positions.kind": "rotary",
+            "positions.max_positions": published.get("max_position_embeddings", 2048),
+            **rotary_in(published, head_width, partial=False),
+            "bias": published.get("mlp_bias", False),
+            "attention.bias": published.get("attention_bias", False),
+            "dropout": 0.0,
+            "attention.dropout": published.get("attention_dropout", 0.0),
+        }
     )
 
 
 def config_out(config: ModelConfig) -> dict[str, Any]:
     return {
         "hidden_size": config.width,
-        "num_hidden_layers": config.decoder_layers,
-        "num_attention_heads": config.heads,
-        "num_key_value_heads": config.key_value_heads or config.heads,
-        "head_dim": config.head_width or config.width // config.heads,
-        "intermediate_size": config.hidden,
-        "hidden_act": THEIR_ACTIVATIONS[config.activation],
-        "rms_norm_eps": config.norm_epsilon or 1e-6,
-        "max_position_embeddings": config.max_positions,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.attention.heads,
+        "num_key_value_heads": config.attention.key_value_heads or config.attention.heads,
+        "head_dim": config.attention.head_width or config.width // config.attention.heads,
+        "intermediate_size": config.feed_forward.hidden,
+        "hidden_act": THEIR_ACTIVATIONS[config.feed_forward.activation],
+        "rms_norm_eps": config.norm.epsilon or 1e-6,
+        "max_position_embeddings": config.positions.max_positions,
         **rotary_out(config),
         "tie_word_embeddings": config.tie != "none",
-        "attention_dropout": config.attention_dropout,
+        "attention_dropout": config.attention.dropout,
         "mlp_bias": config.bias,
-        "attention_bias": bool(config.attention_bias),
+        "attention_bias": bool(config.attention.bias),
     }
 
 
@@ -61,22 +64,22 @@ def mistral_in(published: Published, head: Head) -> ModelConfig:
     published.refuse_unless("attention_bias", False)
     published.refuse_unless("mlp_bias", False)
     window = published.values.get("sliding_window", 4096)  # null is no window, and absent is the first Mistral's
-    return dataclasses.replace(config_in(published, head), window=window or 0)
+    return replaced(config_in(published, head), {"attention.window": window or None})
 
 
 def mistral_out(config: ModelConfig) -> dict[str, Any]:
-    return {**config_out(config), "sliding_window": config.window or None}
+    return {**config_out(config), "sliding_window": config.attention.window or None}
 
 
 def names(config: ModelConfig) -> Names:
     body = body_of(config)
     yield rule("model.embed_tokens.weight", f"{body}embedding.weight")
-    for i in range(config.decoder_layers):
+    for i in range(config.layers):
         theirs, ours = f"model.layers.{i}", f"{body}decoder.layers.{i}"
         yield rule(f"{theirs}.input_layernorm.weight", f"{ours}.self_norm.norm.weight")
         yield rule(f"{theirs}.post_attention_layernorm.weight", f"{ours}.feed_forward_norm.norm.weight")
         for their_name, our_name in (("q", "query"), ("k", "key"), ("v", "value"), ("o", "output")):
-            bias = bool(config.attention_bias)
+            bias = bool(config.attention.bias)
             yield from linear(f"{theirs}.self_attn.{their_name}_proj", f"{ours}.self_attention.{our_name}", bias)
         for their_name, our_name in (("gate", "gate"), ("up", "expand"), ("down", "contract")):
             yield from linear(f"{theirs}.mlp.{their_name}_proj", f"{ours}.feed_forward.{our_name}", config.bias)

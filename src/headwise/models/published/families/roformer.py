@@ -18,41 +18,48 @@ from headwise.models.published.families.bert import (
 from headwise.models.published.family import Family, Head, Published, body_of
 from headwise.models.published.rules import Computed, Names, Unpaired, linear
 from headwise.nn.positions import Sinusoidal
+from headwise.recipe import model_config
 
 
 def config_in(published: Published, head: Head) -> ModelConfig:
     published.refuse_unless("rotary_value", False)
-    shape = {**shape_in(published), "positions": "rotary", "max_positions": published.need("max_position_embeddings")}
+    shape = {
+        **shape_in(published),
+        "positions.kind": "rotary",
+        "positions.max_positions": published.need("max_position_embeddings"),
+    }
     heads = heads_in(published, head, predicts="cls.predictions.transform.dense.weight")
     if head == "classifier":
-        heads["pooler"] = shape["activation"]
+        heads["pooling.pooler"] = shape["feed_forward.activation"]
     embedding_width = published.get("embedding_size", shape["width"])
-    return ModelConfig(
-        **shape,
-        **heads,
-        embedding_width=embedding_width if embedding_width != shape["width"] else 0,
+    return model_config(
+        {
+            **shape,
+            **heads,
+            "embedding.width": embedding_width if embedding_width != shape["width"] else None,
+        }
     )
 
 
 def config_out(config: ModelConfig) -> dict[str, Any]:
     return {
         **shape_out(config),
-        "embedding_size": config.embedding_width or config.width,
+        "embedding_size": config.embedding.width or config.width,
         "rotary_value": False,
     }
 
 
 def names(config: ModelConfig) -> Names:
-    ours, head_width = body_of(config), config.width // config.heads
+    ours, head_width = body_of(config), config.width // config.attention.heads
     yield from embedding_names("roformer.embeddings", ours, config)
-    if config.embedding_width:
+    if config.embedding.width:
         yield from linear("roformer.embeddings_project", f"{ours}embedding_projection")
-    table = Sinusoidal(head_width, "halves").table(torch.arange(config.max_positions))
+    table = Sinusoidal(head_width, "halves").table(torch.arange(config.positions.max_positions))
     yield Computed("roformer.encoder.embed_positions.weight", table)
-    unpaired = Unpaired(config.heads, head_width)
-    for i in range(config.encoder_layers):
+    unpaired = Unpaired(config.attention.heads, head_width)
+    for i in range(config.layers):
         yield from layer_names(f"roformer.encoder.layer.{i}", f"{ours}encoder.layers.{i}", unpaired)
-    if config.language_head:
+    if config.output.language_head:
         yield from predictions_names(ours, "roformer.embeddings.word_embeddings.weight", config)
     if config.classes:
         yield from linear("classifier.dense", f"{ours}pooler.dense")

@@ -11,6 +11,7 @@ from typing import Any
 from headwise.config import ModelConfig
 from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
 from headwise.models.published.rules import Copy, Names, rule
+from headwise.recipe import model_config
 
 FEED_FORWARDS: dict[Any, str] = {
     **ACTIVATIONS,
@@ -34,53 +35,55 @@ def _config_in(published: Published, head: Head, may_scale: bool) -> ModelConfig
     if "scale_decoder_outputs" in published.values or not may_scale:
         tied = tied and not published.has("lm_head.weight")
     dropout = float(published.get("dropout_rate", 0.1))
-    return ModelConfig(
-        family="encoder_decoder",
-        width=width,
-        encoder_layers=layers,
-        decoder_layers=published.get("num_decoder_layers", layers),
-        heads=heads,
-        head_width=head_width if head_width * heads != width else 0,
-        attention_scale=1.0,
-        hidden=published.need("d_ff"),
-        activation=activation,
-        feed_forward="gated" if gated else "plain",
-        norm="rms",
-        norm_order="pre",
-        norm_epsilon=published.get("layer_norm_epsilon", 1e-6),
-        positions="relative",
-        max_positions=published.get("n_positions", 512),
-        relative_buckets=published.get("relative_attention_num_buckets", 32),
-        relative_distance=published.get("relative_attention_max_distance", 128),
-        embedding_scale=False,
-        tie="all" if tied else "embeddings",
-        bias=False,
-        output_scale=width**-0.5 if scaled else 1.0,
-        dropout=dropout,
-        attention_dropout=dropout,
-        hidden_dropout=dropout,
-        init="normal",
+    return model_config(
+        {
+            "family": "encoder_decoder",
+            "width": width,
+            "encoder.layers": layers,
+            "layers": published.get("num_decoder_layers", layers),
+            "attention.heads": heads,
+            "attention.head_width": head_width if head_width * heads != width else None,
+            "attention.scale": 1.0,
+            "feed_forward.hidden": published.need("d_ff"),
+            "feed_forward.activation": activation,
+            "feed_forward.kind": "gated" if gated else "plain",
+            "norm.kind": "rms",
+            "norm.order": "pre",
+            "norm.epsilon": published.get("layer_norm_epsilon", 1e-6),
+            "positions.kind": "relative",
+            "positions.max_positions": published.get("n_positions", 512),
+            "positions.buckets": published.get("relative_attention_num_buckets", 32),
+            "positions.distance": published.get("relative_attention_max_distance", 128),
+            "embedding.scale": False,
+            "tie": "all" if tied else "embeddings",
+            "bias": False,
+            "output.scale": width**-0.5 if scaled else 1.0,
+            "dropout": dropout,
+            "attention.dropout": dropout,
+            "feed_forward.dropout": dropout,
+            "init": "normal",
+        }
     )
 
 
 def config_out(config: ModelConfig) -> dict[str, Any]:
-    feed_forward = THEIR_ACTIVATIONS[config.activation]
-    if config.feed_forward == "gated":
-        feed_forward = "gated-gelu" if config.activation == "gelu_tanh" else f"gated-{feed_forward}"
+    feed_forward = THEIR_ACTIVATIONS[config.feed_forward.activation]
+    if config.feed_forward.kind == "gated":
+        feed_forward = "gated-gelu" if config.feed_forward.activation == "gelu_tanh" else f"gated-{feed_forward}"
     return {
         "d_model": config.width,
-        "num_layers": config.encoder_layers,
-        "num_decoder_layers": config.decoder_layers,
-        "num_heads": config.heads,
-        "d_kv": config.head_width or config.width // config.heads,
-        "d_ff": config.hidden,
+        "num_layers": config.encoder_side.layers,
+        "num_decoder_layers": config.layers,
+        "num_heads": config.attention.heads,
+        "d_kv": config.attention.head_width or config.width // config.attention.heads,
+        "d_ff": config.feed_forward.hidden,
         "feed_forward_proj": feed_forward,
-        "layer_norm_epsilon": config.norm_epsilon or 1e-6,
-        "n_positions": config.max_positions,
-        "relative_attention_num_buckets": config.relative_buckets,
-        "relative_attention_max_distance": config.relative_distance,
+        "layer_norm_epsilon": config.norm.epsilon or 1e-6,
+        "n_positions": config.positions.max_positions,
+        "relative_attention_num_buckets": config.positions.buckets,
+        "relative_attention_max_distance": config.positions.distance,
         "tie_word_embeddings": config.tie == "all",
-        "scale_decoder_outputs": config.output_scale != 1,
+        "scale_decoder_outputs": config.output.scale != 1,
         "dropout_rate": config.dropout,
         "is_encoder_decoder": True,
     }
@@ -95,13 +98,13 @@ def names(config: ModelConfig) -> Names:
     else:
         yield rule("lm_head.weight", "output_projection.weight")
     for stack, text, layers in (
-        ("encoder", "source", config.encoder_layers),
-        ("decoder", "target", config.decoder_layers),
+        ("encoder", "source", config.encoder_side.layers),
+        ("decoder", "target", config.layers),
     ):
         first = f"{stack}.block.0.layer.0.SelfAttention"
         yield rule(f"{first}.relative_attention_bias.weight", f"{text}_positions.weight")
         for i in range(layers):
-            yield from _layer(f"{stack}.block.{i}.layer", f"{stack}.layers.{i}", stack, config.feed_forward)
+            yield from _layer(f"{stack}.block.{i}.layer", f"{stack}.layers.{i}", stack, config.feed_forward.kind)
         yield rule(f"{stack}.final_layer_norm.weight", f"{stack}.final_norm.weight")
 
 

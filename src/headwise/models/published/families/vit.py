@@ -7,6 +7,7 @@ from headwise.errors import CheckpointError
 from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
 from headwise.models.published.rules import Names, Reshaped, linear, rule
 from headwise.nn.pooling import POOLERS
+from headwise.recipe import model_config
 
 THEIR_POOLERS = {"tanh": "tanh", **THEIR_ACTIVATIONS}
 POOLERS_IN = {"tanh": "tanh", **{theirs: ours for theirs, ours in ACTIVATIONS.items() if ours in POOLERS}}
@@ -19,30 +20,32 @@ def config_in(published: Published, head: Head) -> ModelConfig:
         raise CheckpointError(
             f"{published.where}: image_size {image} is no multiple of patch_size {patch}, which is not supported"
         )
-    pooler = ""
+    pooler = None
     if published.has("pooler.dense.weight"):
         published.refuse_unless("pooler_output_size", width)
         pooler = published.choose("pooler_act", POOLERS_IN, "tanh")
-    return ModelConfig(
-        family="vision",
-        width=width,
-        encoder_layers=published.need("num_hidden_layers"),
-        heads=published.need("num_attention_heads"),
-        hidden=published.need("intermediate_size"),
-        activation=published.choose("hidden_act", ACTIVATIONS, "gelu"),
-        norm_order="pre",
-        norm_epsilon=published.get("layer_norm_eps", 1e-12),
-        positions="learned",
-        attention_bias=published.get("qkv_bias", True),
-        attention_output_bias=True,
-        pooler=pooler,
-        classes=published.classes if head == "classifier" else 0,
-        image_size=image,
-        patch_size=patch,
-        channels=published.get("num_channels", 3),
-        dropout=float(published.get("hidden_dropout_prob", 0.0)),
-        attention_dropout=float(published.get("attention_probs_dropout_prob", 0.0)),
-        init="normal",
+    return model_config(
+        {
+            "family": "vision",
+            "width": width,
+            "layers": published.need("num_hidden_layers"),
+            "attention.heads": published.need("num_attention_heads"),
+            "feed_forward.hidden": published.need("intermediate_size"),
+            "feed_forward.activation": published.choose("hidden_act", ACTIVATIONS, "gelu"),
+            "norm.order": "pre",
+            "norm.epsilon": published.get("layer_norm_eps", 1e-12),
+            "positions.kind": "learned",
+            "attention.bias": published.get("qkv_bias", True),
+            "attention.output_bias": True,
+            "pooling.pooler": pooler,
+            "classes": published.classes if head == "classifier" else None,
+            "patches.image_size": image,
+            "patches.patch_size": patch,
+            "patches.channels": published.get("num_channels", 3),
+            "dropout": float(published.get("hidden_dropout_prob", 0.0)),
+            "attention.dropout": float(published.get("attention_probs_dropout_prob", 0.0)),
+            "init": "normal",
+        }
     )
 
 
@@ -58,33 +61,34 @@ def _side(published: Published, key: str, default: int) -> int:
 def config_out(config: ModelConfig) -> dict[str, Any]:
     described = {
         "hidden_size": config.width,
-        "num_hidden_layers": config.encoder_layers,
-        "num_attention_heads": config.heads,
-        "intermediate_size": config.hidden,
-        "hidden_act": THEIR_ACTIVATIONS[config.activation],
-        "layer_norm_eps": config.norm_epsilon or 1e-5,
-        "qkv_bias": config.bias if config.attention_bias is None else config.attention_bias,
-        "image_size": config.image_size,
-        "patch_size": config.patch_size,
-        "num_channels": config.channels,
-        "encoder_stride": config.patch_size,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.attention.heads,
+        "intermediate_size": config.feed_forward.hidden,
+        "hidden_act": THEIR_ACTIVATIONS[config.feed_forward.activation],
+        "layer_norm_eps": config.norm.epsilon or 1e-5,
+        "qkv_bias": config.bias if config.attention.bias is None else config.attention.bias,
+        "image_size": config.image_patches.image_size,
+        "patch_size": config.image_patches.patch_size,
+        "num_channels": config.image_patches.channels,
+        "encoder_stride": config.image_patches.patch_size,
         "hidden_dropout_prob": config.dropout,
-        "attention_probs_dropout_prob": config.attention_dropout,
+        "attention_probs_dropout_prob": config.attention.dropout,
     }
-    return {**described, "pooler_act": THEIR_POOLERS[config.pooler]} if config.pooler else described
+    return {**described, "pooler_act": THEIR_POOLERS[config.pooling.pooler]} if config.pooling.pooler else described
 
 
 def names(config: ModelConfig) -> Names:
     body = body_of(config)
-    patch, width = (config.channels, config.patch_size, config.patch_size), config.width
+    patches, width = config.image_patches, config.width
+    patch = (patches.channels, patches.patch_size, patches.patch_size)
     projection = "vit.embeddings.patch_embeddings.projection"
-    flattened = Reshaped((width, *patch), (width, config.channels * config.patch_size**2))
+    flattened = Reshaped((width, *patch), (width, patches.channels * patches.patch_size**2))
     yield rule("vit.embeddings.cls_token", f"{body}embedding.first", Reshaped((1, 1, width), (1, width)))
     yield rule(f"{projection}.weight", f"{body}embedding.projection.weight", flattened)
     yield rule(f"{projection}.bias", f"{body}embedding.projection.bias")
     yield rule("vit.embeddings.position_embeddings", f"{body}positions.weight", Reshaped((1, -1, width), (-1, width)))
-    qkv_bias = config.bias if config.attention_bias is None else config.attention_bias
-    for i in range(config.encoder_layers):
+    qkv_bias = config.bias if config.attention.bias is None else config.attention.bias
+    for i in range(config.layers):
         theirs, ours = f"vit.encoder.layer.{i}", f"{body}encoder.layers.{i}"
         for part in ("query", "key", "value"):
             yield from linear(f"{theirs}.attention.attention.{part}", f"{ours}.self_attention.{part}", qkv_bias)
@@ -94,7 +98,7 @@ def names(config: ModelConfig) -> Names:
         yield from linear(f"{theirs}.output.dense", f"{ours}.feed_forward.contract")
         yield from linear(f"{theirs}.layernorm_after", f"{ours}.feed_forward_norm.norm")
     yield from linear("vit.layernorm", f"{body}encoder.final_norm")
-    if config.pooler:
+    if config.pooling.pooler:
         yield from linear("vit.pooler.dense", f"{body}pooler.dense")
     if config.classes:
         yield from linear("classifier", "output")
