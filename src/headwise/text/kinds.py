@@ -6,7 +6,7 @@ from pathlib import Path
 from headwise.config import TextConfig
 from headwise.errors import CheckpointError, ConfigError, DataError
 from headwise.text.normalise import normalise_all, well_formed
-from headwise.text.published.hf_tokenizer import Library
+from headwise.text.published.hf_tokenizer import HfTokenizer
 from headwise.text.published.mapped import Mapped
 from headwise.text.reservoir import reservoir_sample
 from headwise.text.stored import read_parts
@@ -28,7 +28,7 @@ TOKENIZERS: dict[str, type[Tokenizer]] = {
 }
 """The kinds that Headwise trains."""
 
-LOADED: dict[str, type[Tokenizer]] = {**TOKENIZERS, "library": Library, "mapped": Mapped}
+LOADED: dict[str, type[Tokenizer]] = {**TOKENIZERS, "library": HfTokenizer, "mapped": Mapped}
 """The kinds that a folder may hold: trained ones, and the two that published tokenizers become."""
 
 LOSSLESS = ("characters", "bytes", "byte_bpe")

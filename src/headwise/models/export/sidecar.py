@@ -9,7 +9,7 @@ from typing import Any
 from headwise.errors import ConfigError
 from headwise.files.atomic import write_json, write_text
 from headwise.models.folder.description import LoadedModel
-from headwise.text.published.hf_tokenizer import DESCRIPTION, Library, parse
+from headwise.text.published.hf_tokenizer import DESCRIPTION, HfTokenizer, parse
 from headwise.text.published.mapped import SOURCE, TABLE, TARGET, TARGET_TABLE, Mapped
 from headwise.text.stored import MODEL_NAME
 from headwise.text.tokenizer import Tokenizer
@@ -34,7 +34,7 @@ def write_sidecar(loaded: LoadedModel, folder: Path, precision: str, name: str) 
 
 def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     """Write the tokenizer in the files that other programs read, or in ours where it has no others."""
-    if isinstance(tokenizer, Library | Mapped):
+    if isinstance(tokenizer, HfTokenizer | Mapped):
         tokenizer.save_published(folder)
     else:
         tokenizer.save(folder)
@@ -49,7 +49,7 @@ def text_facts(tokenizer: Tokenizer) -> dict[str, Any]:
         published: dict[str, str] = tokenizer.parts.settings["published"]
         source = published[SOURCE]
         return {"by": "sentencepiece", "source": source, "target": published.get(TARGET, source), **facts}
-    if isinstance(tokenizer, Library):
+    if isinstance(tokenizer, HfTokenizer):
         return {"by": "tokenizers", "source": "tokenizer.json", "plain": not tokenizer.finds_specials, **facts}
     return {"by": "headwise", **facts, "normalised": False}
 
@@ -153,7 +153,7 @@ def vocabularies(tokenizer: Tokenizer, rows: int) -> tuple[list[str], list[str]]
         tables = [json.loads(files[TABLE]), json.loads(files.get(TARGET_TABLE, files[TABLE]))]
         own = {i: tokenizer.pieces([i])[0] for i in range(tokenizer.size) if tokenizer.is_special(i)}
         source, target = ({**own, **{i: piece for piece, i in table.items()}} for table in tables)
-    elif isinstance(tokenizer, Library):
+    elif isinstance(tokenizer, HfTokenizer):
         found = parse(tokenizer.parts.files[DESCRIPTION]).get_vocab(with_added_tokens=True)
         source = target = {i: piece for piece, i in found.items()}
     else:

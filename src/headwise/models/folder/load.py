@@ -45,7 +45,7 @@ def save_model(folder: Path, loaded: LoadedModel) -> None:
 def load(folder: str | Path, device: str | torch.device = "cpu", *, rounded: bool = False) -> LoadedModel:
     """The model in a folder: a trained one, a checkpoint, a run that is still going (its best so far), or one
 
-    that another program wrote: a Hugging Face folder, a GGUF or a llama2.c file. `rounded` takes one in int8 too,
+    that another program wrote: a Hugging Face folder or a GGUF file. `rounded` takes one in int8 too,
     which has no use but to be asked.
     """
     folder = Path(folder)

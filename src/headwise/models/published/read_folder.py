@@ -15,7 +15,7 @@ from headwise.models.published.formats.huggingface import GENERATION
 from headwise.models.published.formats.value import Foreign
 from headwise.models.published.image_processor import Processor
 from headwise.models.published.sentence_transformers import sentence_settings
-from headwise.text.published.llama_files import from_gguf
+from headwise.text.published.gguf_tokenizer import from_gguf
 from headwise.text.published.tokenizer_folder import load_published
 from headwise.text.tokenizer import Tokenizer
 

@@ -10,7 +10,7 @@ from tokenizers import AddedToken, processors
 
 from headwise.errors import CheckpointError
 from headwise.text.published.facts import Facts
-from headwise.text.published.hf_tokenizer import DESCRIPTION, Library
+from headwise.text.published.hf_tokenizer import DESCRIPTION, HfTokenizer
 from headwise.text.specials import Framing, Specials
 from headwise.text.stored import Parts
 
@@ -20,7 +20,7 @@ _CODES = (re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"), re.compile(r"([a-z]{2}_[A-Z]{
 _PROBES = ("a", "1", "。", "C")
 
 
-def assemble(library: tokenizers.Tokenizer, facts: Facts, defaults: Mapping[str, str]) -> Library:
+def assemble(library: tokenizers.Tokenizer, facts: Facts, defaults: Mapping[str, str]) -> HfTokenizer:
     """Add the special tokens that the files name, and determine their roles.
 
     `defaults` names the tokens of roles that the files leave out.
@@ -41,7 +41,7 @@ def assemble(library: tokenizers.Tokenizer, facts: Facts, defaults: Mapping[str,
     if prefixes:
         settings["prefixes"] = prefixes
     languages = dict.fromkeys([*tags, *(language for pair in prefixes for language in pair.split())])
-    return Library(Parts(tuple(languages), settings=settings, files={DESCRIPTION: str(library.to_str()).encode()}))
+    return HfTokenizer(Parts(tuple(languages), settings=settings, files={DESCRIPTION: str(library.to_str()).encode()}))
 
 
 def _check_ids(library: tokenizers.Tokenizer, facts: Facts) -> None:

@@ -80,7 +80,7 @@ def _growth(part: object) -> float:
     return math.prod(map(_growth, part.values()))
 
 
-class Library(Tokenizer):
+class HfTokenizer(Tokenizer):
     """A published tokenizer. Names of specials in a text become specials if they do in the original."""
 
     kind = "library"
@@ -218,7 +218,7 @@ class Library(Tokenizer):
         return from_sentencepiece(piece)
 
 
-class OwnLibrary(Library):
+class TrainedHfTokenizer(HfTokenizer):
     """A tokenizer of the library that Headwise trains: text never becomes a special."""
 
     finds_specials = False

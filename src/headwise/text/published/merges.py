@@ -8,7 +8,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from headwise.errors import CheckpointError, ConfigError
 from headwise.text.published.assemble import add_specials, assemble
 from headwise.text.published.facts import Facts, known_class
-from headwise.text.published.hf_tokenizer import Library, library_errors
+from headwise.text.published.hf_tokenizer import HfTokenizer, library_errors
 
 _END = "</w>"
 _BERT = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
@@ -42,7 +42,7 @@ def is_wordpiece(facts: Facts) -> bool:
     return b"\n##" in facts.read("vocab.txt")
 
 
-def vocabulary_lines(facts: Facts) -> Library:
+def vocabulary_lines(facts: Facts) -> HfTokenizer:
     """BERT's tokenizer from vocab.txt, which has one piece per line; its id is the line number."""
     try:
         lines = facts.read("vocab.txt").decode().split("\n")
@@ -52,7 +52,7 @@ def vocabulary_lines(facts: Facts) -> Library:
     return wordpiece(facts, {line.rstrip("\r"): i for i, line in enumerate(lines)})
 
 
-def wordpiece(facts: Facts, ids: dict[str, int]) -> Library:
+def wordpiece(facts: Facts, ids: dict[str, int]) -> HfTokenizer:
     """BERT's tokenizer with this vocabulary and the settings of tokenizer_config.json."""
     names, settings = facts.names(_BERT), facts.settings
     if names["unk"] not in ids:
@@ -75,7 +75,7 @@ def wordpiece(facts: Facts, ids: dict[str, int]) -> Library:
     return assemble(library, facts, _BERT)
 
 
-def merges_and_vocabulary(facts: Facts, vocabulary: str, merges: str) -> Library:
+def merges_and_vocabulary(facts: Facts, vocabulary: str, merges: str) -> HfTokenizer:
     """A BPE tokenizer from its vocabulary and its merges; the tokenizer class decides how text is split."""
     ids = facts.read_json(vocabulary)
     if not isinstance(ids, dict):
@@ -96,18 +96,18 @@ def _byte_level(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]])
     return library
 
 
-def _gpt2(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
+def _gpt2(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> HfTokenizer:
     return assemble(_byte_level(facts, ids, pairs), facts, _GPT2)
 
 
-def _gpt_neox(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
+def _gpt_neox(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> HfTokenizer:
     """GPT-NeoX's tokenizer: GPT-2's, after Unicode NFC."""
     library = _byte_level(facts, ids, pairs)
     library.normalizer = normalizers.NFC()
     return assemble(library, facts, {**_GPT2, "pad": "<|padding|>"})
 
 
-def _roberta(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
+def _roberta(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> HfTokenizer:
     """RoBERTa's and BART's tokenizer: GPT-2's, with special tokens around each text."""
     library = _byte_level(facts, ids, pairs)
     set_roberta_frame(library, facts)
@@ -125,7 +125,7 @@ def set_roberta_frame(library: tokenizers.Tokenizer, facts: Facts) -> None:
     )
 
 
-def _first_gpt(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Library:
+def _first_gpt(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> HfTokenizer:
     """The tokenizer of the first GPT (2018): lower case, BERT's words, BPE with a mark at the end of a word.
 
     It is as in transformers. OpenAI's own code split words with spaCy and repaired text with ftfy, so it splits
@@ -143,7 +143,7 @@ def _header(lines: list[str]) -> int:
     return 1 if lines and lines[0].startswith("#version") else 0
 
 
-MERGES: dict[str, Callable[[Facts, dict[str, int], list[tuple[str, str]]], Library]] = {
+MERGES: dict[str, Callable[[Facts, dict[str, int], list[tuple[str, str]]], HfTokenizer]] = {
     "BartTokenizer": _roberta,
     "CodeGenTokenizer": _gpt2,
     "GPT2Tokenizer": _gpt2,

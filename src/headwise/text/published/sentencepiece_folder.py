@@ -12,9 +12,9 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from headwise.errors import ConfigError
 from headwise.text.published.assemble import add_specials, assemble, template
 from headwise.text.published.facts import Facts, known_class
-from headwise.text.published.hf_tokenizer import Library
+from headwise.text.published.gguf_tokenizer import merges_of, scored_bpe
+from headwise.text.published.hf_tokenizer import HfTokenizer
 from headwise.text.published.language_codes import MBART, MBART50, NLLB
-from headwise.text.published.llama_files import merges_of, scored_bpe
 from headwise.text.published.sentencepiece_file import (
     BPE,
     CONTROL,
@@ -45,7 +45,7 @@ MODEL_TYPES = {
 """The tokenizer class of a model type, for folders that name none."""
 
 
-def sentencepiece_model(facts: Facts) -> Library:
+def sentencepiece_model(facts: Facts) -> HfTokenizer:
     """The tokenizer of a folder with a SentencePiece model; a ConfigError if its class is not known."""
     name = next(name for name in MODEL_NAMES if facts.has(name))
     file = read_sentencepiece(facts.read(name))
@@ -56,7 +56,7 @@ def sentencepiece_model(facts: Facts) -> Library:
     return build(facts, file)
 
 
-def _t5(facts: Facts, file: SentencePieceFile) -> Library:
+def _t5(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """T5's tokenizer: the pieces, then 100 sentinels in descending order; a text ends with `</s>`."""
     count = int(facts.settings.get("extra_ids", 100))
     extra = [f"<extra_id_{i}>" for i in range(count - 1, -1, -1)]
@@ -72,7 +72,7 @@ def _t5(facts: Facts, file: SentencePieceFile) -> Library:
     return assemble(library, facts, names)
 
 
-def _pegasus(facts: Facts, file: SentencePieceFile) -> Library:
+def _pegasus(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """Pegasus' tokenizer: 103 tokens for pre-training stand between `</s>` and the other pieces of the file."""
     if facts.settings.get("offset", 103) != 103:
         raise ConfigError(f"{facts.folder}: a PegasusTokenizer with an offset other than 103 cannot be read")
@@ -92,7 +92,7 @@ def _pegasus(facts: Facts, file: SentencePieceFile) -> Library:
     return assemble(library, facts, names)
 
 
-def _camembert(facts: Facts, file: SentencePieceFile) -> Library:
+def _camembert(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """CamemBERT's tokenizer: five tokens come first, so that each id is four higher than in the file."""
     names = facts.names(_FAIRSEQ)
     first = [
@@ -116,7 +116,7 @@ def _camembert(facts: Facts, file: SentencePieceFile) -> Library:
     return assemble(library, facts, _FAIRSEQ)
 
 
-def _albert(facts: Facts, file: SentencePieceFile) -> Library:
+def _albert(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """ALBERT's tokenizer: quotation marks are unified; accents and case are dropped unless the settings keep them."""
     library = _unigram(file, _scored(file), unk=1)
     steps: list[normalizers.Normalizer] = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
@@ -139,7 +139,7 @@ def _albert(facts: Facts, file: SentencePieceFile) -> Library:
     return assemble(library, facts, defaults)
 
 
-def _llama(facts: Facts, file: SentencePieceFile) -> Library:
+def _llama(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """Llama's tokenizer: as in SentencePiece, a space is put before every text, even if it begins with one."""
     pieces, scores = [piece for piece, _, _ in file.pieces], [score for _, score, _ in file.pieces]
     marked = [i for i, (_, _, kind) in enumerate(file.pieces) if kind in (CONTROL, USER_DEFINED)]
@@ -152,7 +152,7 @@ def _llama(facts: Facts, file: SentencePieceFile) -> Library:
     return assemble(library, facts, names)
 
 
-def _fairseq(facts: Facts, file: SentencePieceFile) -> Library:
+def _fairseq(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """The tokenizer of mBART and XLM-RoBERTa: four specials come first, so that ids are one higher than in the file."""
     codes = _codes(facts, file)
     names = facts.names(_FAIRSEQ)
@@ -192,7 +192,7 @@ def _frame(facts: Facts, codes: Sequence[str], names: dict[str, str]) -> tuple[l
     return ([], [names["eos"], language]) if codes else ([names["bos"]], [names["eos"]])
 
 
-def _nllb(facts: Facts, file: SentencePieceFile) -> Library:
+def _nllb(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """NLLB's tokenizer: four specials, BPE pieces, then the language codes."""
     names = facts.names(_FAIRSEQ)
     pieces = [names[role] for role in ("bos", "pad", "eos", "unk")] + [piece for piece, _, _ in file.pieces[3:]]
@@ -248,7 +248,7 @@ def _add_marked(library: tokenizers.Tokenizer, file: SentencePieceFile) -> None:
 _UNK_FIRST = ("<unk>", "<s>", "</s>")
 _PAD_FIRST = ("<pad>", "</s>", "<unk>")
 
-CLASSES: dict[str, tuple[int, tuple[str, ...], Callable[[Facts, SentencePieceFile], Library]]] = {
+CLASSES: dict[str, tuple[int, tuple[str, ...], Callable[[Facts, SentencePieceFile], HfTokenizer]]] = {
     "AlbertTokenizer": (UNIGRAM, ("<pad>", "<unk>", "[CLS]", "[SEP]"), _albert),
     "CamembertTokenizer": (UNIGRAM, _UNK_FIRST, _camembert),
     "LlamaTokenizer": (BPE, _UNK_FIRST, _llama),

@@ -10,7 +10,6 @@ from typing import Any
 
 from headwise.text.published.facts import Facts, gather
 from headwise.text.published.hf_tokenizer import library_errors
-from headwise.text.published.llama_files import from_llama2c
 from headwise.text.published.mapped_files import m2m100, marian
 from headwise.text.published.merges import is_wordpiece, merges_and_vocabulary, vocabulary_lines
 from headwise.text.published.sentencepiece_folder import MODEL_NAMES, sentencepiece_model
@@ -45,5 +44,4 @@ FORMS: tuple[tuple[Callable[[Facts], bool], Callable[[Facts], Tokenizer]], ...] 
         lambda facts: merges_and_vocabulary(facts, "encoder.json", "vocab.bpe"),
     ),
     (is_wordpiece, vocabulary_lines),
-    (lambda facts: facts.has("tokenizer.bin"), lambda facts: from_llama2c(facts.read("tokenizer.bin"))),
 )

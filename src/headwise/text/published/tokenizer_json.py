@@ -13,7 +13,7 @@ from tokenizers import normalizers
 
 from headwise.text.published.assemble import assemble
 from headwise.text.published.facts import Facts
-from headwise.text.published.hf_tokenizer import Library, check_growth, parse
+from headwise.text.published.hf_tokenizer import HfTokenizer, check_growth, parse
 from headwise.text.published.merges import MERGES, MODEL_TYPES, WORDPIECE, set_roberta_frame, wordpiece
 
 _CLASSES = (
@@ -35,7 +35,7 @@ def has_tokenizer_json(facts: Facts) -> bool:
     return isinstance(description, dict) and "model" in description
 
 
-def from_tokenizer_json(facts: Facts) -> Library:
+def from_tokenizer_json(facts: Facts) -> HfTokenizer:
     """The tokenizer of a tokenizer.json, with what tokenizer_config.json has to say about it."""
     description = facts.read_json("tokenizer.json")
     where = str(facts.folder / "tokenizer.json")

@@ -9,7 +9,7 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, pre_tokenizers, processors, trainers
 
 from headwise.errors import ConfigError
-from headwise.text.published.hf_tokenizer import DESCRIPTION, OwnLibrary
+from headwise.text.published.hf_tokenizer import DESCRIPTION, TrainedHfTokenizer
 from headwise.text.specials import EOS, SOS, Specials, own_specials, special_names
 from headwise.text.spelling import LETTERS
 from headwise.text.stored import Parts
@@ -18,7 +18,7 @@ LONGEST = 500
 """Characters without a space after which a text is split for training, whose time is quadratic in a word."""
 
 
-class ByteBpe(OwnLibrary):
+class ByteBpe(TrainedHfTokenizer):
     """A byte-level BPE tokenizer. It is lossless: spaces and line ends are part of the pieces."""
 
     kind = "byte_bpe"

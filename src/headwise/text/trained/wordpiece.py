@@ -16,7 +16,7 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from headwise.errors import ConfigError
-from headwise.text.published.hf_tokenizer import DESCRIPTION, OwnLibrary
+from headwise.text.published.hf_tokenizer import DESCRIPTION, TrainedHfTokenizer
 from headwise.text.specials import EOS, SOS, UNK, Specials, own_specials
 from headwise.text.stored import Parts
 
@@ -29,7 +29,7 @@ _FIRST_INITIAL = 0xF0000
 """The first of the private characters that replace initial letters while merges are learned."""
 
 
-class WordPiece(OwnLibrary):
+class WordPiece(TrainedHfTokenizer):
     """A WordPiece tokenizer that keeps case and accents. Spaces are not kept: `( a )` comes back as `(a)`."""
 
     kind = "wordpiece"

@@ -7,7 +7,7 @@ import pytest
 import sentencepiece
 
 from headwise.errors import ConfigError
-from headwise.text.published.llama_files import from_gguf
+from headwise.text.published.gguf_tokenizer import from_gguf
 from headwise.text.tokenizer import Tokenizer
 from tests.text.published.comparing import STRINGS
 

@@ -1,6 +1,5 @@
-"""Llama's tokenizer from what runs it outside of Python: llama2.c's tokenizer.bin and the metadata of GGUF files."""
+"""Tokenizers from the metadata of GGUF files, and SentencePiece's BPE rebuilt in the tokenizers library."""
 
-import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,10 @@ from typing import Any
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 
-from headwise.errors import CheckpointError, ConfigError
+from headwise.errors import ConfigError
 from headwise.text.published.assemble import add_specials, assemble, template
 from headwise.text.published.facts import Facts
-from headwise.text.published.hf_tokenizer import Library, library_errors
+from headwise.text.published.hf_tokenizer import HfTokenizer, library_errors
 from headwise.text.published.sentencepiece_file import CONTROL, USER_DEFINED
 
 _LLAMA = {"unk": "<unk>", "bos": "<s>", "eos": "</s>"}
@@ -39,43 +38,13 @@ SPLITS: dict[str, str | None] = {
 alone, else by a regular expression."""
 
 
-def from_llama2c(content: bytes) -> Library:
-    """tokenizer.bin: the length of the longest piece, then score, length and bytes of each. ▁ is written as a space.
-
-    The ids are those of the SentencePiece model that it was made from; `<s>` begins a text.
-    """
-    pieces: list[str] = []
-    scores: list[float] = []
-    place = 4
-    try:
-        while place < len(content):
-            score, length = struct.unpack_from("<fi", content, place)
-            place += 8
-            if length < 0 or place + length > len(content):
-                raise ValueError(length)
-            pieces.append(content[place : place + length].decode().replace(" ", "▁"))
-            scores.append(score)
-            place += length
-    except (struct.error, ValueError):
-        raise CheckpointError("not a llama2.c tokenizer, or a damaged one") from None
-    if len(pieces) < 3 + 256:
-        raise CheckpointError("not a llama2.c tokenizer, or a damaged one")
-    # llama2.c writes line ends around <s> and </s> and, in its first versions, the bytes as the characters they are.
-    pieces[:3] = _LLAMA["unk"], _LLAMA["bos"], _LLAMA["eos"]
-    pieces[3 : 3 + 256] = [f"<0x{byte:02X}>" for byte in range(256)]
-    library = scored_bpe(pieces, scores, skip=range(3))
-    add_specials(library, pieces[:3])
-    template(library, _LLAMA["bos"], "")
-    return assemble(library, Facts(Path("tokenizer.bin")), _LLAMA)
-
-
-def from_gguf(metadata: Mapping[str, Any]) -> Library:
+def from_gguf(metadata: Mapping[str, Any]) -> HfTokenizer:
     """The tokenizer of a GGUF file, from the keys `tokenizer.ggml.*` of its metadata."""
     with library_errors("the tokenizer of the GGUF file is damaged"):
         return _from_gguf(metadata)
 
 
-def _from_gguf(metadata: Mapping[str, Any]) -> Library:
+def _from_gguf(metadata: Mapping[str, Any]) -> HfTokenizer:
     """The model is `gpt2` (byte-level merges) or `llama` (SentencePiece scores)."""
     kind = metadata.get("tokenizer.ggml.model")
     tokens: list[str] = list(metadata.get("tokenizer.ggml.tokens") or [])
