@@ -332,7 +332,7 @@ class TextConfig(Checked):
 
 @dataclass(frozen=True)
 class CorpusConfig(Checked):
-    """One corpus: `pairs` (TSV, TMX, JSON lines) or a `source` and a `target` text file, line by line;
+    """One corpus: `pairs` (TSV, CSV, TMX, JSON lines) or a `source` and a `target` text file, line by line;
     for the other tasks `text`, `labelled` or `images`."""
 
     where: ClassVar[str] = "data.train."

@@ -34,7 +34,7 @@ headwise evaluate --model my-model --pairs test.tmx --from en --to de --beam 1 -
     )
     add_model(command)
     add_engine(command)
-    command.add_argument("--pairs", nargs="+", metavar="FILE", help="test pairs: TMX, TSV or JSON lines")
+    command.add_argument("--pairs", nargs="+", metavar="FILE", help="test pairs: TMX, TSV, CSV or JSON lines")
     command.add_argument("--source", nargs="+", metavar="F", help="sources, one sentence per line")
     command.add_argument("--reference", nargs="+", metavar="F", help="their translations, line by line")
     add_languages(command)
@@ -79,7 +79,7 @@ headwise score --model my-model --pairs test.tsv --json
 """,
     )
     add_model(command)
-    command.add_argument("--pairs", nargs="+", metavar="FILE", help="TMX, TSV or JSON lines")
+    command.add_argument("--pairs", nargs="+", metavar="FILE", help="TMX, TSV, CSV or JSON lines")
     command.add_argument("--source", nargs="+", metavar="F", help="sources, one sentence per line")
     command.add_argument("--target", nargs="+", metavar="F", help="their translations, line by line")
     add_languages(command)

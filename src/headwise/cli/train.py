@@ -59,7 +59,7 @@ headwise train multi30k_en_de --set data.folder=/data/multi30k --set train.steps
 
 
 def add_pairs(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--pairs", nargs="+", metavar="FILE", help="TMX, TSV or JSON lines, also .gz .xz .bz2 .zst")
+    command.add_argument("--pairs", nargs="+", metavar="FILE", help="TMX, TSV, CSV, JSON lines; also .gz .xz .bz2 .zst")
     command.add_argument("--source", nargs="+", metavar="F", help="source text, one sentence per line")
     command.add_argument("--target", nargs="+", metavar="F", help="its translation, line by line")
 

@@ -100,6 +100,12 @@ def recipe(folder: Path, out: Path, *, test: bool = True, **tables: Any) -> Reci
     return from_tables(Recipe, {**own, **merged})
 
 
+def test_images_may_be_at_home(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(data))
+    paths = {"folder": str(tmp_path), "train": [{"images": ["~/train.npz"]}], "test": []}
+    assert train(recipe(data, tmp_path / "out", data=paths, train={"steps": 1}), quiet).scores
+
+
 def quiet(_: str) -> None:
     pass
 

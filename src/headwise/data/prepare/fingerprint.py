@@ -31,6 +31,7 @@ def hash_files(paths: Sequence[Path], folder: Path, say: Callable[[str], None]) 
                 changed = True
         hashes[path] = entry["sha256"]
     if changed:
+        folder.mkdir(parents=True, exist_ok=True)
         write_table(folder / CACHE, {"files": known})
     return hashes
 

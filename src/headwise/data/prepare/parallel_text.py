@@ -58,7 +58,6 @@ class PairPreparation:
         if seed < 0:
             raise ConfigError(f"seed must not be negative, not {seed}")
         tag_languages(data, text)
-        folder.mkdir(parents=True, exist_ok=True)
         hashes = hash_files([path for path, *_ in _files(data)], folder, say)
         return cls(data, text, folder, seed, say, tokenizer, hashes, _key(data, text, seed, hashes, tokenizer))
 

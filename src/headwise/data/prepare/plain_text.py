@@ -105,7 +105,6 @@ class TextPreparation:
         }
         if not parts["train"]:
             raise ConfigError("the recipe names no training text: give --text FILE, or `text` in data.train")
-        folder.mkdir(parents=True, exist_ok=True)
         hashes = hash_files([path for paths in parts.values() for path in paths], folder, say)
         trained = {**tokenizer_settings(text), "mask": mask}  # a causal model has another tokenizer
         key = fingerprint(

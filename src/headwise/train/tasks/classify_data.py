@@ -95,6 +95,5 @@ def files(recipe: Recipe, texts: Texts, run: Path, say: Say) -> list[SourceFile]
         for name in corpus.labelled
     ]
     cache = data_folder(recipe, run)
-    cache.mkdir(parents=True, exist_ok=True)
     hashes = hash_files([path for path, *_ in named], cache, say)
     return [SourceFile(str(path), hashes[path], counts.get(str(path), 0), *rest) for path, *rest in named]

@@ -196,7 +196,6 @@ def read_sources(recipe: Recipe, cache: Path, say: Say) -> list[Source]:
 
 def source_files(sources: Sequence[Source], cache: Path, say: Say) -> list[SourceFile]:
     """The files of the card; a folder of images has no digest."""
-    cache.mkdir(parents=True, exist_ok=True)
     digests = hash_files([each.path for each in sources if each.path.is_file()], cache, say)
     return [
         SourceFile(str(each.path), digests.get(each.path, FOLDER), len(each.images), each.corpus.licence, each.role)
