@@ -13,4 +13,4 @@ UNSEEN = (
     "We have no time.",
     "My father works in a bank.",
 )
-"""Sentences to try a model on: neither part holds them."""
+"""Sentences to try a model on, which are in neither part."""

@@ -1,1 +1,1 @@
-"""Corpora to examples to batches: reading, cleaning, encoding, and a seeded, resumable order."""
+"""Data: files are read, prepared once (cleaned, tokenised, encoded), and batched in a seeded, resumable order."""

@@ -1,1 +1,1 @@
-"""Preparing a corpus once: clean, hold out, tokenise, encode, and keep the result on disk."""
+"""Preparing data once: clean, hold out, tokenise, encode, and cache the result on disk."""
