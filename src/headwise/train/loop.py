@@ -19,7 +19,7 @@ from headwise.errors import HeadwiseError, TrainingError
 from headwise.interrupt import StopRequest
 from headwise.train.checkpoint.run_checkpoints import RunCheckpoints
 from headwise.train.checkpoint.run_state import RunState
-from headwise.train.processes.group import ALONE, FollowedError, Group
+from headwise.train.processes.group import ALONE, FollowedError, ProcessGroup
 from headwise.train.processes.share import Dummy, lines, share
 from headwise.train.step.learner import Learner, Objective, Validate, set_up
 from headwise.train.step.loss import summed
@@ -51,7 +51,7 @@ def fit(
     reporter: Reporter,
     stop: StopRequest,
     autocast: torch.dtype | None = None,
-    group: Group = ALONE,
+    group: ProcessGroup = ALONE,
 ) -> RunState:
     """Train `model` for `recipe.train.steps` steps, or until validation stops getting better.
 
@@ -145,7 +145,7 @@ class NoBatchError(HeadwiseError):
 
 
 def take(
-    batches: Iterator[tuple[Batch | Dummy, Position]], passes: int, group: Group
+    batches: Iterator[tuple[Batch | Dummy, Position]], passes: int, group: ProcessGroup
 ) -> tuple[list[Batch | Dummy], int, Position]:
     """The batches of one step that this process computes, their count in all processes, and the position after them.
 
@@ -169,7 +169,7 @@ def end_without_batch(
     checkpoints: RunCheckpoints,
     reporter: Reporter,
     stop: StopRequest,
-    group: Group,
+    group: ProcessGroup,
 ) -> None:
     """Save the steps that were taken, and raise the error of the data; not if the run is asked to stop anyway."""
     cause = error.__cause__

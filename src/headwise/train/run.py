@@ -26,7 +26,7 @@ from headwise.recipe import to_tables
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Job, JobModule, Say, Scored
 from headwise.train.loop import fit
-from headwise.train.processes.group import Group, joined
+from headwise.train.processes.group import ProcessGroup, joined
 from headwise.train.report.card import with_distillation
 from headwise.train.report.console import RunReporter, check_tensorboard
 from headwise.train.report.cost import training_cost
@@ -105,7 +105,7 @@ def check_shared(run: Path) -> None:
         raise ConfigError(f"{run} is not there on every machine: --out must be on a disk that all of them share")
 
 
-def train_in(run: Path, recipe: Recipe, device: torch.device, group: Group, say: Say) -> Outcome:
+def train_in(run: Path, recipe: Recipe, device: torch.device, group: ProcessGroup, say: Say) -> Outcome:
     """The run itself, in a folder that no other process uses."""
     group.from_first(lambda: check_same_files(run, recipe, say))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headwise.data.batch.stream import Planned, Position
-from headwise.train.processes.group import Group
+from headwise.train.processes.group import ProcessGroup
 from headwise.train.processes.share import Dummy, passes_per_step, share
 
 
@@ -35,10 +35,10 @@ class Rows:
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_each_row_is_one_process_s(accumulate: int, size: int) -> None:
     stream = Rows([5, 1, 3, 2, 7, 4, 1, 2, 6, 3, 1, 8])
-    rounds = passes_per_step(accumulate, Group(size=size))
+    rounds = passes_per_step(accumulate, ProcessGroup(size=size))
     steps = 12 // accumulate
     shares: list[list[Any]] = [
-        list(islice(share(stream, None, accumulate, Group(rank, size, rank, patient=object())), steps * rounds))
+        list(islice(share(stream, None, accumulate, ProcessGroup(rank, size, rank, patient=object())), steps * rounds))
         for rank in range(size)
     ]
     for step in range(steps):

@@ -15,7 +15,7 @@ from headwise.data.read.labelled import Example
 from headwise.errors import ConfigError
 
 
-class Framing(Protocol):
+class TextFramer(Protocol):
     """The part of a tokenizer that examples need."""
 
     @property
@@ -105,7 +105,7 @@ class LabelledSet:
 
 def encode_labelled(
     examples: Sequence[Example],
-    tokenizer: Framing,
+    tokenizer: TextFramer,
     number: Callable[[Example], float],
     max_tokens: int,
     regression: bool,

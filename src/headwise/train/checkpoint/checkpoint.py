@@ -20,7 +20,7 @@ from headwise.models.folder.shards import has_tensors, save_shard
 from headwise.models.folder.weights import weights_of
 from headwise.train.checkpoint.run_state import RunState, read_state
 from headwise.train.checkpoint.sharded_state import fill, fill_optimiser, is_sharded_model, own_parts
-from headwise.train.processes.group import ALONE, Group
+from headwise.train.processes.group import ALONE, ProcessGroup
 from headwise.train.processes.random_state import all_random_states, restore_random_state
 from headwise.train.step.averages import MovingAverage
 
@@ -38,7 +38,7 @@ def write_checkpoint(
     optimiser: torch.optim.Optimizer,
     average: MovingAverage | None,
     *,
-    group: Group = ALONE,
+    group: ProcessGroup = ALONE,
     attempt: Attempt = lambda write: write(),
     background: Callable[[Callable[[], None]], None] | None = None,
 ) -> None:
@@ -87,7 +87,7 @@ def restore_checkpoint(
     model: nn.Module,
     optimiser: torch.optim.Optimizer,
     average: MovingAverage | None,
-    group: Group = ALONE,
+    group: ProcessGroup = ALONE,
 ) -> RunState:
     """Restore everything as it was when the checkpoint was written, by however many processes."""
     check_manifest(path)

@@ -36,7 +36,7 @@ class FollowedError(HeadwiseError):
 
 
 @dataclass(frozen=True)
-class Group:
+class ProcessGroup:
     """The processes of a run. A process that torchrun did not start is alone, and exchanges nothing."""
 
     rank: int = 0
@@ -123,7 +123,7 @@ class Group:
         return results[0]
 
 
-ALONE = Group()
+ALONE = ProcessGroup()
 
 
 def _outcome(call: Callable[[], T]) -> tuple[T | None, BaseException | None]:
@@ -134,7 +134,7 @@ def _outcome(call: Callable[[], T]) -> tuple[T | None, BaseException | None]:
 
 
 @contextlib.contextmanager
-def joined(device: str = "auto") -> Iterator[tuple[Group, torch.device]]:
+def joined(device: str = "auto") -> Iterator[tuple[ProcessGroup, torch.device]]:
     """Join the group of this run, if torchrun started one; gives the group and the device of this process."""
     if not all(name in os.environ for name in LAUNCHED):
         yield ALONE, best_device(device)
@@ -145,7 +145,7 @@ def joined(device: str = "auto") -> Iterator[tuple[Group, torch.device]]:
     dist.init_process_group(
         "cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=STEP_TIMEOUT, device_id=own if on_gpu else None
     )
-    group = Group(rank, size, local_rank, dist.new_group(backend="gloo", timeout=PATIENCE))
+    group = ProcessGroup(rank, size, local_rank, dist.new_group(backend="gloo", timeout=PATIENCE))
     try:
         yield group, own
     except HeadwiseError as error:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headwise.train.processes.group import Group
+from headwise.train.processes.group import ProcessGroup
 
 
 def random_state(device: torch.device) -> dict[str, Tensor]:
@@ -17,7 +17,7 @@ def random_state(device: torch.device) -> dict[str, Tensor]:
     return state
 
 
-def all_random_states(device: torch.device, group: Group) -> dict[str, Tensor]:
+def all_random_states(device: torch.device, group: ProcessGroup) -> dict[str, Tensor]:
     """The states of all processes; those of the first have the names that a process alone gives them."""
     states = group.gathered(random_state(device))
     named = dict(states[0])
@@ -26,7 +26,7 @@ def all_random_states(device: torch.device, group: Group) -> dict[str, Tensor]:
     return named
 
 
-def restore_random_state(states: dict[str, Tensor], device: torch.device, group: Group) -> None:
+def restore_random_state(states: dict[str, Tensor], device: torch.device, group: ProcessGroup) -> None:
     """Restore this process's own state; a process that the saved run did not have is seeded apart from the first."""
     suffix = f".{group.rank}" if group.rank else ""
     if f"cpu{suffix}" not in states:
@@ -37,7 +37,7 @@ def restore_random_state(states: dict[str, Tensor], device: torch.device, group:
         torch.cuda.set_rng_state(states[f"cuda{suffix}"], device)
 
 
-def seed_apart(common: Tensor, group: Group) -> None:
+def seed_apart(common: Tensor, group: ProcessGroup) -> None:
     """Seed this process from a state that all have in common and its rank, so that each drops out other units. The
     first process continues with the common state."""
     if group.rank:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from headwise.data.batch.stream import Batch, Position, Stream, batches_from, plans_from
-from headwise.train.processes.group import Group
+from headwise.train.processes.group import ProcessGroup
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Dummy:
         return Dummy(self.batch.to(device))
 
 
-def passes_per_step(accumulate: int, group: Group) -> int:
+def passes_per_step(accumulate: int, group: ProcessGroup) -> int:
     """How many batches, or parts of batches, each process computes in a step of `accumulate` batches."""
     return accumulate if accumulate % group.size else accumulate // group.size
 
 
 def share(
-    stream: Stream[Any], position: Position | None, accumulate: int, group: Group
+    stream: Stream[Any], position: Position | None, accumulate: int, group: ProcessGroup
 ) -> Iterator[tuple[Batch | Dummy, Position]]:
     """The batches that this process computes, `passes_per_step` of them per step, each with the position after it.
 
@@ -54,7 +54,7 @@ def share(
                 yield Dummy(plan.make(slice(0, 1))), following
 
 
-def lines(stream: Stream[Any], step: Sequence[Batch | Dummy], group: Group) -> list[str]:
+def lines(stream: Stream[Any], step: Sequence[Batch | Dummy], group: ProcessGroup) -> list[str]:
     """Where the rows of a step come from, in all processes: the first ten of each batch."""
     own = [line for batch in step if not isinstance(batch, Dummy) for line in stream.lines(batch)[:10]]
     return [line for each in group.gathered(own) for line in each]

@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from headwise.nn.cache import LayerCache
 from headwise.nn.stack import LayerOutput, Stack
-from headwise.train.processes.group import Group
+from headwise.train.processes.group import ProcessGroup
 from headwise.train.processes.share import Dummy
 from headwise.train.step.backward import Plain
 from headwise.train.step.loss import TokenLoss
@@ -50,7 +50,7 @@ class Together:
         model: nn.Module,
         objective: Any,
         autocast: torch.dtype | None,
-        group: Group,
+        group: ProcessGroup,
         *,
         passes: int,
         sharded: bool = False,
@@ -103,7 +103,7 @@ class Together:
             )
 
 
-def sharded_copy(model: nn.Module, group: Group) -> nn.Module:
+def sharded_copy(model: nn.Module, group: ProcessGroup) -> nn.Module:
     """A copy of the model whose weights are sharded over all processes (DTensors): each has some rows of each weight.
 
     The model itself stays whole in the first process alone, in main memory, for validation.
@@ -127,7 +127,7 @@ def _without_cache(layer: nn.Module, given: Any, output: LayerOutput) -> LayerOu
     return LayerOutput(output.hidden, LayerCache(), output.self_weights, output.cross_weights)
 
 
-def _fully_shard(module: nn.Module, group: Group) -> None:
+def _fully_shard(module: nn.Module, group: ProcessGroup) -> None:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from headwise.config import Recipe
 from headwise.data.batch.stream import Stream
 from headwise.train.checkpoint.sharded_state import gather_into
-from headwise.train.processes.group import Group
+from headwise.train.processes.group import ProcessGroup
 from headwise.train.processes.random_state import seed_apart
 from headwise.train.processes.share import passes_per_step
 from headwise.train.step.averages import MovingAverage, swapped
@@ -38,7 +38,7 @@ class Learner:
     average: MovingAverage | None
     passes: int
     """Passes of this process per step."""
-    group: Group
+    group: ProcessGroup
 
     @property
     def device(self) -> torch.device:
@@ -86,7 +86,7 @@ def set_up(
     recipe: Recipe,
     note: Callable[[str], None],
     autocast: torch.dtype | None,
-    group: Group,
+    group: ProcessGroup,
 ) -> Learner:
     """Choose how passes are computed - plain, as CUDA graphs, or with other processes - and make the optimiser."""
     config = recipe.train

@@ -125,14 +125,14 @@ def hidden_states(model: Any, memory: Tensor, batch: MaskedBatch) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Figures:
+class MaskedFigures:
     tokens: int
     loss: float
     accuracy: float
     next_sentence: float | None
 
 
-def measure(model: Any, stream: MaskedStream, limit: int) -> Figures:
+def measure(model: Any, stream: MaskedStream, limit: int) -> MaskedFigures:
     """Measure the first `limit` rows of the stream's text (0: all), always with the same masks."""
     device = next(model.parameters()).device
     sums = torch.zeros(3, device=device, dtype=torch.float64)
@@ -149,7 +149,7 @@ def measure(model: Any, stream: MaskedStream, limit: int) -> Figures:
     if not tokens:
         raise DataError("the validation text has no row of language.block tokens")
     nll, right, followed = sums.tolist()
-    return Figures(tokens, nll / tokens, right / tokens, followed / rows if stream.pairs else None)
+    return MaskedFigures(tokens, nll / tokens, right / tokens, followed / rows if stream.pairs else None)
 
 
 def validator(valid: TokenText, tokenizer: Tokenizer, recipe: Recipe) -> Validate:
