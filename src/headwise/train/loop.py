@@ -63,7 +63,7 @@ def fit(
     checkpoints = RunCheckpoints(run, learner, config, reporter.note, stop)
     state = begin(checkpoints, config, reporter)
     figures = Figures(learner, stream, config, reporter, checkpoints, state)
-    batches = prefetch(share(stream, state.position, config.accumulate, group), stop=lambda: bool(stop))
+    batches = prefetch(share(stream, state.position, config.accumulate, group), stop=stop.__bool__)
     learner.model.train()
 
     with contextlib.closing(batches), contextlib.closing(checkpoints):
