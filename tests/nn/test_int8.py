@@ -22,10 +22,10 @@ def linear(inputs: int, outputs: int, *, bias: bool = True) -> tuple[nn.Linear, 
 
 def test_weights_are_rounded_to_the_nearest_step_of_their_row() -> None:
     weight = torch.randn(40, 24) * torch.logspace(-3, 3, 40)[:, None]
-    whole, steps = quantised(weight)
+    whole, scales = quantised(weight)
     assert whole.dtype == torch.int8
     assert int(whole.abs().max()) == LEVELS
-    assert bool(((whole * steps[:, None] - weight).abs() <= steps[:, None] * 0.5001).all())
+    assert bool(((whole * scales[:, None] - weight).abs() <= scales[:, None] * 0.5001).all())
 
 
 def test_a_row_of_zeros_is_nothing() -> None:
@@ -45,7 +45,7 @@ def test_a_product_is_that_of_the_rounded_numbers(rows: int, bias: bool) -> None
     plain, rounded = linear(96, 48, bias=bias)
     x = torch.randn(rows, 96)
     step = x.abs().amax(1, keepdim=True) / LEVELS
-    wanted = ((x / step).round() @ rounded.weight.float().t()) * step * rounded.steps
+    wanted = ((x / step).round() @ rounded.weight.float().t()) * step * rounded.scales
     wanted = wanted + plain.bias if bias else wanted
     assert torch.allclose(rounded(x), wanted, atol=1e-4, rtol=1e-4)
     exact = plain(x)

@@ -1,7 +1,7 @@
-"""Matrix products in eight bits: a quarter of the memory, and several times the speed where a CPU has them built in.
+"""Matrix products in int8: a quarter of the memory, and several times the speed on CPUs with instructions for them.
 
-A weight is rounded once, with a step for each of its rows (the channels that come out). What goes in is rounded as it
-comes, with a step for each row too: so what comes out for a sentence does not depend on the others of its batch.
+A weight is quantised once, with one scale per row (output channel). Inputs are quantised as they come, with one scale
+per row too: so the result for a sentence does not depend on the others of its batch.
 """
 
 import torch
@@ -10,68 +10,68 @@ from torch import Tensor, nn
 from headwise.nn.embedding import OutputProjection, TokenEmbedding
 
 LEVELS = 127
-"""The largest whole number that stands for a weight or an input."""
+"""The largest int8 value of a weight or an input."""
 MIDDLE = 128
-"""What is added to inputs: the instructions multiply numbers without a sign by numbers with one."""
+"""Offset of the inputs: the instructions multiply unsigned by signed bytes."""
 TINY = torch.finfo(torch.float32).tiny
 
 
 def is_fast_here() -> bool:
-    """Whether this CPU multiplies bytes at once; elsewhere int8 would be slow, and on some inexact."""
+    """Whether this CPU has instructions for int8 products (VNNI); elsewhere they would be slow, and on some inexact."""
     return bool(torch._C._has_mkldnn and torch.cpu._is_vnni_supported())
 
 
 def quantised(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """A matrix [N, K] as int8, and the step [N] of each row."""
-    if weight.is_meta:  # nothing to round; most operations there would have PyTorch load half of itself for the shapes
+    """Quantise a matrix [N, K] to int8: the values, and the scale [N] of each row."""
+    if weight.is_meta:  # nothing to quantise; most operations on meta tensors would load much of PyTorch for the shapes
         return torch.empty(weight.shape, dtype=torch.int8), torch.empty(len(weight), dtype=torch.float32)
-    steps = weight.float().abs().amax(1).clamp_min(TINY) / LEVELS
-    return (weight.float() / steps[:, None]).round().to(torch.int8), steps
+    scales = weight.float().abs().amax(1).clamp_min(TINY) / LEVELS
+    return (weight.float() / scales[:, None]).round().to(torch.int8), scales
 
 
 class Int8Product:
-    """x W^T + b, with W [N, K] in int8."""
+    """The product x W^T + b, with W [N, K] in int8."""
 
-    def __init__(self, weight: Tensor, steps: Tensor, bias: Tensor | None) -> None:
-        self.weight, self.steps, self.bias = weight, steps, bias
+    def __init__(self, weight: Tensor, scales: Tensor, bias: Tensor | None) -> None:
+        self.weight, self.scales, self.bias = weight, scales, bias
         self._blocks: Tensor | None = None
         self._no_shift = torch.zeros(len(weight), dtype=torch.int64)
 
     def __call__(self, x: Tensor) -> Tensor:
         """[M, K] -> [M, N], float32."""
-        step = x.abs().amax(1, keepdim=True).clamp_min_(TINY).mul_(1 / LEVELS)
-        rounded = x.div(step).round_()
-        if len(x) == 1:  # one row has no use for weights in blocks: calling what takes them costs more than the product
-            y = torch._int_mm(rounded.to(torch.int8), self.weight.t()).float().mul_(self.steps)
+        scale = x.abs().amax(1, keepdim=True).clamp_min_(TINY).mul_(1 / LEVELS)
+        rounded = x.div(scale).round_()
+        if len(x) == 1:  # for one row, calling the kernel for blocked weights costs more than the product
+            y = torch._int_mm(rounded.to(torch.int8), self.weight.t()).float().mul_(self.scales)
         else:
             y = self._by_blocks(rounded.add_(MIDDLE).to(torch.uint8))
-        return y.mul_(step) if self.bias is None else torch.addcmul(self.bias, y, step, out=y)
+        return y.mul_(scale) if self.bias is None else torch.addcmul(self.bias, y, scale, out=y)
 
     def _by_blocks(self, x: Tensor) -> Tensor:
-        """uint8 [M, K] -> [M, N], as if the step of each row were 1."""
+        """uint8 [M, K] -> [M, N], as if the scale of each row were 1."""
         if self._blocks is None:
             self._blocks = torch.ops.onednn.qlinear_prepack(self.weight, None)
         y: Tensor = torch.ops.onednn.qlinear_pointwise(
-            x, 1.0, MIDDLE, self._blocks, self.steps, self._no_shift, None, 1.0, 0, torch.float32, "none", [], ""
+            x, 1.0, MIDDLE, self._blocks, self.scales, self._no_shift, None, 1.0, 0, torch.float32, "none", [], ""
         )
         return y
 
 
 class Int8Linear(nn.Module):
-    """`nn.Linear` for inference, with its weight in int8; `factor` multiplies what goes in."""
+    """`nn.Linear` for inference, with its weight in int8; inputs are multiplied by `factor`."""
 
     def __init__(
-        self, weight: nn.Parameter, steps: nn.Parameter, bias: nn.Parameter | None, factor: float = 1.0
+        self, weight: nn.Parameter, scales: nn.Parameter, bias: nn.Parameter | None, factor: float = 1.0
     ) -> None:
         super().__init__()
-        self.weight, self.steps, self.bias, self.factor = weight, steps, bias, factor
+        self.weight, self.scales, self.bias, self.factor = weight, scales, bias, factor
         self._product: Int8Product | None = None
 
     @property
     def product(self) -> Int8Product:
         if self._product is None:
             bias = None if self.bias is None else self.bias.data
-            self._product = Int8Product(self.weight.data, self.steps.data, bias)
+            self._product = Int8Product(self.weight.data, self.scales.data, bias)
         return self._product
 
     def forward(self, x: Tensor) -> Tensor:
@@ -81,36 +81,36 @@ class Int8Linear(nn.Module):
 
 
 class Int8Embedding(nn.Module):
-    """A vector a token, from rows in int8, times `factor`."""
+    """Token embeddings in int8; vectors are multiplied by `factor`."""
 
-    def __init__(self, weight: nn.Parameter, steps: nn.Parameter, factor: float) -> None:
+    def __init__(self, weight: nn.Parameter, scales: nn.Parameter, factor: float) -> None:
         super().__init__()
-        self.weight, self.steps, self.factor = weight, steps, factor
+        self.weight, self.scales, self.factor = weight, scales, factor
 
     def forward(self, tokens: Tensor) -> Tensor:
         """[B, T] -> [B, T, D]."""
-        return self.weight[tokens].float() * (self.steps[tokens] * self.factor).unsqueeze(-1)
+        return self.weight[tokens].float() * (self.scales[tokens] * self.factor).unsqueeze(-1)
 
 
 def to_int8(model: nn.Module) -> nn.Module:
-    """The same model with its matrices in int8, in place; those that were tied stay so. Without memory ("meta") too."""
-    made: dict[int, tuple[nn.Parameter, nn.Parameter]] = {}
+    """Quantise the matrices of a model to int8, in place; tied ones stay tied. Works on meta tensors too."""
+    done: dict[int, tuple[nn.Parameter, nn.Parameter]] = {}
 
-    def rounded(weight: Tensor) -> tuple[nn.Parameter, nn.Parameter]:
-        if id(weight) not in made:
-            whole, steps = quantised(weight.detach())
-            made[id(weight)] = nn.Parameter(whole, requires_grad=False), nn.Parameter(steps, requires_grad=False)
-            kept.append(weight)
-        return made[id(weight)]
+    def quantise(weight: Tensor) -> tuple[nn.Parameter, nn.Parameter]:
+        if id(weight) not in done:
+            whole, scales = quantised(weight.detach())
+            done[id(weight)] = nn.Parameter(whole, requires_grad=False), nn.Parameter(scales, requires_grad=False)
+            alive.append(weight)
+        return done[id(weight)]
 
     def replaced(module: nn.Module) -> nn.Module | None:
         if type(module) is TokenEmbedding:  # a subclass may do something else
-            return Int8Embedding(*rounded(module.weight), module.scale)
+            return Int8Embedding(*quantise(module.weight), module.scale)
         if type(module) is OutputProjection:
-            return Int8Linear(*rounded(module.weight), module.bias, module.scale)
-        return Int8Linear(*rounded(module.weight), module.bias) if type(module) is nn.Linear else None
+            return Int8Linear(*quantise(module.weight), module.bias, module.scale)
+        return Int8Linear(*quantise(module.weight), module.bias) if type(module) is nn.Linear else None
 
-    kept: list[Tensor] = []  # or the id of one that is gone might be another's
+    alive: list[Tensor] = []  # the id of a freed tensor could be reused
     new: dict[int, nn.Module | None] = {}
     for module in list(model.modules()):
         for name, child in module._modules.items():  # one module may have several names

@@ -20,7 +20,7 @@ from headwise.decode.engines.plain import DecoderStepper, SteppingEngine
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SamplingOptions, SearchOptions, SearchRequest
 from headwise.decode.shortlist import shortlists as shortlist
-from headwise.decode.shortlist.learn import ask, learn_shortlist
+from headwise.decode.shortlist.learn import ASKED_AT_ONCE, ask, learn_shortlist
 from headwise.decode.shortlist.restricted import search_restricted
 from headwise.decode.shortlist.shortlists import Allowed, Shortlist, Shortlists, read_shortlists
 from headwise.decode.translation import TranslateOptions
@@ -167,6 +167,16 @@ def test_rows_of_a_published_model_that_are_no_token_are_no_translations() -> No
     asked = ask(translator, ("en", "de"), tokenizer.size // 2)
     assert asked.max() < tokenizer.size
     assert (asked[tokenizer.encode(SOURCES[0])] >= 0).any(1).all()
+
+
+def test_the_size_of_a_vocabulary_is_not_asked_for_once_per_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some tokenizers have to count it: that took hours."""
+    translator, kind = Translator(taught(), device="cpu", engine="plain"), type(the_tokenizer())
+    real, accesses = the_tokenizer().size, []
+    monkeypatch.setattr(kind, "size", property(lambda self: accesses.append(1) or real))
+    ask(translator, ("en", "de"), 2)
+    batches = -(-real // ASKED_AT_ONCE)
+    assert len(accesses) <= 2 + 2 * batches
 
 
 def test_of_many_pairs_some_are_drawn_always_the_same() -> None:

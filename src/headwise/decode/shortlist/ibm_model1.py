@@ -1,11 +1,11 @@
-"""Which tokens translate which, learnt from pairs of token sequences: IBM Model 1.
+"""IBM Model 1: translation probabilities of tokens, learnt from pairs of token sequences.
 
-A pair is taken as two sets of tokens. Each target token stems from one of the source tokens, or from none; how likely
-t stems from s, p(t | s), is found by expectation maximisation. It starts from how often the two stand in one pair; what
-hardly ever does is left out from then on, so that the table fits into memory.
+A pair is taken as two sets of tokens. Each target token t stems from one of the source tokens s, or from none; the
+probability p(t | s) is estimated by expectation maximisation, starting from co-occurrence counts. Rare co-occurrences
+are dropped at the start, so that the table fits into memory.
 
-The pairs are gone through by target token. Those of a block of target tokens have a small table of their own, in which
-all is looked up: the cost is some nanoseconds for each source and target token that stand in one pair.
+Pairs are processed by target token. Each block of target tokens has a small table of its own for its lookups: the cost
+is some nanoseconds per co-occurring source and target token.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Numbers = NDArray[np.int64]
 
 ITERATIONS = 2
 SELDOM = 0.0003
-"""Share of the pairs with a source token below which a target token in them is chance."""
+"""Share of the pairs with a source token below which a co-occurring target token is taken for chance."""
 UNLIKELY = 1e-5
-"""What is given up between two iterations."""
+"""Probability below which an entry is dropped between two iterations."""
 BLOCK_CELLS = 1 << 23
-"""Of the small table: target tokens of a block times source tokens."""
+"""Size of a block's table: target tokens of the block times source tokens."""
 BLOCK_ENTRIES = 1 << 21
-"""About how many source and target tokens that stand in one pair are looked at together."""
+"""Approximate number of co-occurrences per block."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class LexicalTable:
 
 @dataclass(frozen=True)
 class _Sets:
-    """Sets of tokens, end to end."""
+    """Sets of tokens, one after the other in one array."""
 
     tokens: NDArray[np.int32]
     starts: Numbers
@@ -55,27 +55,27 @@ class _Sets:
     @classmethod
     def of(cls, sequences: Flat, vocabulary: int) -> _Sets:
         count = len(sequences.lengths)
-        places = np.repeat(np.arange(count) * vocabulary, sequences.lengths)
-        places += sequences.ids
-        places.sort()
-        places = places[np.concatenate(([True], places[1:] != places[:-1]))]
-        lengths = np.bincount(places // vocabulary, minlength=count)
-        return cls((places % vocabulary).astype(np.int32), np.cumsum(lengths) - lengths, lengths)
+        cells = np.repeat(np.arange(count) * vocabulary, sequences.lengths)
+        cells += sequences.ids
+        cells.sort()
+        cells = cells[np.concatenate(([True], cells[1:] != cells[:-1]))]
+        lengths = np.bincount(cells // vocabulary, minlength=count)
+        return cls((cells % vocabulary).astype(np.int32), np.cumsum(lengths) - lengths, lengths)
 
 
 @dataclass
 class _Block:
-    """Some target tokens, the pairs that each of them is in, and what is known of p(t | s) for them."""
+    """A range of target tokens, the pairs that contain them, and the current estimate of p(t | s) for them."""
 
     first: int
-    """The target tokens are those from `first` on."""
+    """The first target token of the range."""
     targets: NDArray[np.int32]
     pairs: NDArray[np.int32]
-    """A target token and one of its pairs each, sorted by token."""
+    """The pair of each entry of `targets`, sorted by token."""
     cells: NDArray[np.int32]
     """(t - first) * source tokens + s, ascending."""
     weights: NDArray[np.float32]
-    """How often each of them is meant, as far as is known."""
+    """The expected count of each cell."""
 
 
 def lexical_table(
@@ -91,8 +91,8 @@ def lexical_table(
 ) -> LexicalTable:
     """The `best` likeliest target tokens of each source token, of at least the probability `least`; none of `skip`.
 
-    There are as many sources as targets, at least one, none of them empty. `vocabulary`: of both.
-    `progress` is told how much of the work is done, and of how much.
+    There are as many sources as targets, at least one, none of them empty; both sides use one `vocabulary`.
+    `progress` receives how many blocks are done, and of how many.
     """
     learner = _Learner(_Sets.of(sources, vocabulary), _Sets.of(targets, vocabulary), vocabulary)
     total = (iterations + 1) * len(learner.bounds)
@@ -112,7 +112,7 @@ def lexical_table(
 class _Learner:
     def __init__(self, sources: _Sets, targets: _Sets, vocabulary: int) -> None:
         self._sources, self._vocabulary = sources, vocabulary
-        self._none = vocabulary  # the source token of what stems from none
+        self._none = vocabulary  # stands for no source token
         self._columns = vocabulary + 1
         pairs = np.repeat(np.arange(len(targets.lengths), dtype=np.int32), targets.lengths)
         order = np.argsort(targets.tokens, kind="stable")
@@ -120,10 +120,10 @@ class _Learner:
         self.bounds = list(self._blocks())
         self._known: list[_Block] = []
         self._totals = np.zeros(self._columns)
-        self._places = np.zeros(BLOCK_CELLS + self._columns, np.int32)  # of cells in a block's table; 0: not there
+        self._indices = np.zeros(BLOCK_CELLS + self._columns, np.int32)  # of cells in a block's table; 0: not there
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """Where in the sorted target tokens each block begins and ends."""
+        """The bounds of each block in the sorted target tokens."""
         costs = np.cumsum(self._sources.lengths[self._pairs] + 1)
         most = max(1, BLOCK_CELLS // self._columns)
         begin, end = 0, len(self._targets)
@@ -139,21 +139,21 @@ class _Learner:
             begin = stop
 
     def _entries(self, targets: NDArray[np.int32], pairs: NDArray[np.int32]) -> tuple[NDArray[np.int32], Numbers]:
-        """The cells of every target token with every source token of its pairs, and with none; and where the ones of
+        """The cells of every target token with every source token of its pairs, and with none; and where those of
         each (target token, pair) begin."""
         lengths = self._sources.lengths[pairs] + 1
         ends = np.cumsum(lengths)
         starts = ends - lengths
-        places = np.arange(ends[-1]) - np.repeat(starts - self._sources.starts[pairs], lengths)
+        indices = np.arange(ends[-1]) - np.repeat(starts - self._sources.starts[pairs], lengths)
         last = ends - 1
-        places[last] = 0
-        tokens = self._sources.tokens[places]
+        indices[last] = 0
+        tokens = self._sources.tokens[indices]
         tokens[last] = self._none
         rows = (targets - targets[0]) * np.int32(self._columns)
         return tokens + np.repeat(rows, lengths), starts
 
     def count(self, step: Callable[[], None]) -> None:
-        """How often tokens stand in one pair; what seldom does is left out."""
+        """Count co-occurrences and drop the rare ones."""
         occurrences = np.bincount(self._sources.tokens, minlength=self._columns)
         occurrences[self._none] = len(self._sources.lengths)
         for begin, end in self.bounds:
@@ -175,25 +175,25 @@ class _Learner:
             self._totals += np.bincount(block.cells % self._columns, block.weights, self._columns)
 
     def improve(self, step: Callable[[], None]) -> None:
-        """One iteration: what each target token stems from, by what is known; then what is known, from that."""
+        """One iteration of expectation maximisation."""
         for block in self._known:
             chances = self._chances(block)
             cells, starts = self._entries(block.targets, block.pairs)
-            self._places[block.cells] = np.arange(1, len(block.cells) + 1, dtype=np.int32)
-            places = self._places[cells]
-            self._places[block.cells] = 0
-            shares = np.concatenate((np.zeros(1, np.float32), chances))[places]
+            self._indices[block.cells] = np.arange(1, len(block.cells) + 1, dtype=np.int32)
+            indices = self._indices[cells]
+            self._indices[block.cells] = 0
+            shares = np.concatenate((np.zeros(1, np.float32), chances))[indices]
             sums = np.add.reduceat(shares, starts)
             lengths = np.diff(np.append(starts, len(cells)))
             shares *= np.repeat(np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0), lengths)
-            weights = np.bincount(places, shares, len(block.cells) + 1)[1:]
+            weights = np.bincount(indices, shares, len(block.cells) + 1)[1:]
             kept = chances > UNLIKELY
             block.cells, block.weights = block.cells[kept], weights[kept].astype(np.float32)
             step()
         self._add_up()
 
     def _chances(self, block: _Block) -> NDArray[np.float32]:
-        """p(t | s) of a block's cells."""
+        """The probabilities p(t | s) of a block's cells."""
         totals = self._totals[block.cells % self._columns]
         chances: NDArray[np.float32] = (block.weights / np.maximum(totals, 1e-30)).astype(np.float32)
         return chances

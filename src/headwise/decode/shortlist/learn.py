@@ -1,8 +1,8 @@
-"""Making a shortlist (see `shortlist`): from sentence pairs, and by asking the model.
+"""Learns a shortlist (see `shortlists.py`) from sentence pairs and from the model's own predictions.
 
-Pairs tell what a token is in context, but only of tokens that are frequent in them. The model is asked for what it
-would begin the translation of each token with, if that were all of the text: so rare tokens are served too, and those
-of a kind of text that the pairs have not.
+Pairs show translations in context, but only of tokens that are frequent in them. The model predicts how it would begin
+the translation of each token, if that were the whole text: this covers rare tokens too, and kinds of text that are not
+in the pairs.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from headwise.text.reservoir import reservoir_sample
 from headwise.text.tokenizer import WORD_START, Tokenizer
 
 BEST = 100
-"""Translations of a source token that are allowed by the pairs."""
+"""Translations per source token that are taken from the pairs."""
 ASKED = 2
-"""Times as many by the model: they are better, above all for rare tokens."""
+"""Times as many are taken from the model: they are better, above all for rare tokens."""
 FREQUENT = 0.05
-"""Share of the vocabulary that always is: the most frequent tokens."""
+"""Share of the vocabulary that is always allowed: the most frequent tokens."""
 PAIRS = 500_000
-"""That a table is learnt from; of more, as many are drawn."""
+"""Most pairs that a table is learnt from; of more, as many are sampled."""
 HELD_OUT = 1000
-"""Pairs that are not learnt from but measured on."""
+"""Pairs that are held out to measure the table on."""
 LONGEST = 256
-"""Tokens of a pair that is learnt from: the cost of one is quadratic in its length."""
+"""Most tokens on either side of a pair that is learnt from: its cost is quadratic in the length."""
 CHUNK = 10_000
 """Pairs that are encoded together."""
 ASKED_AT_ONCE = 256
-"""Tokens whose translations the model is asked for together."""
+"""Tokens per batch of predictions."""
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 @dataclass(frozen=True)
 class Quality:
-    """How well a table serves pairs that it was not learnt from."""
+    """The quality of a table on pairs that it was not learnt from."""
 
     pairs: int
     tokens: float
-    """The mean number that a sentence may use."""
+    """Mean number of allowed tokens per sentence."""
     covered: float
-    """The share of the tokens of the translations that are among them."""
+    """Share of the tokens of the translations that are allowed."""
     whole: float
-    """The share of the sentences that are translated with the whole vocabulary."""
+    """Share of the sentences that are translated with the whole vocabulary."""
 
 
 def learn_shortlist(
@@ -65,29 +65,29 @@ def learn_shortlist(
     most: int = PAIRS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Shortlist, Quality]:
-    """A table from sentence pairs and from what was `asked` of the model, and how good it is on some pairs that were
-    kept apart.
+    """A table from sentence pairs and from the model's predictions (`asked`), and its quality on held-out pairs.
 
-    Of more than `most` pairs, so many are drawn; the same each time. `progress` is told how much of the learning is
-    done, and of how much.
+    Of more than `most` pairs, so many are sampled, the same each time. `progress` receives how many blocks are done,
+    and of how many.
     """
+    vocabulary = tokenizer.size
     sources, targets = _encoded(tokenizer, _drawn(pairs, most))
     apart = min(HELD_OUT, len(sources.lengths) // 10)
     held_out = (_first(sources, apart), _first(targets, apart))
     sources, targets = _without_first(sources, apart), _without_first(targets, apart)
     if not len(sources.lengths):
         raise DataError(f"there are no pairs to learn from: all are empty, or longer than {LONGEST} tokens")
-    counts = np.bincount(targets.ids, minlength=tokenizer.size)
-    always = _always(tokenizer, counts, int(FREQUENT * tokenizer.size) if frequent is None else frequent)
-    table = lexical_table(sources, targets, tokenizer.size, best=best, skip=always, progress=progress)
+    counts = np.bincount(targets.ids, minlength=vocabulary)
+    always = _always(tokenizer, counts, int(FREQUENT * vocabulary) if frequent is None else frequent)
+    table = lexical_table(sources, targets, vocabulary, best=best, skip=always, progress=progress)
     known = np.unique(sources.ids).astype(np.int64)
-    listed = [known, np.repeat(np.arange(tokenizer.size), np.diff(table.offsets))]
+    listed = [known, np.repeat(np.arange(vocabulary), np.diff(table.offsets))]
     translations = [known, table.targets.astype(np.int64)]
     if asked is not None:
-        listed.append(np.repeat(np.arange(tokenizer.size), asked.shape[1]))
+        listed.append(np.repeat(np.arange(vocabulary), asked.shape[1]))
         translations.append(asked.reshape(-1))
     every = (np.concatenate(listed), np.concatenate(translations))
-    shortlist = _shortlist(*every, always, tokenizer.size, len(sources.lengths))
+    shortlist = _shortlist(*every, always, vocabulary, len(sources.lengths))
     return shortlist, _quality(Shortlists(tokenizer, {("", ""): shortlist}), *held_out)
 
 
@@ -97,24 +97,24 @@ def ask(
     best: int = BEST,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Ids:
-    """What the model would begin the translation of each token with, the likeliest first: [vocabulary, `ASKED` * best],
-    -1 for a special."""
+    """The tokens with which the model would begin the translation of each token, likeliest first: [vocabulary,
+    `ASKED` * best], -1 for special tokens."""
     tokenizer, count = translator.tokenizer, ASKED * best
-    tokens = [token for token in range(tokenizer.size) if not tokenizer.is_special(token)]
-    found = np.full((tokenizer.size, count), -1, np.int64)
+    vocabulary = tokenizer.size
+    tokens = [token for token in range(vocabulary) if not tokenizer.is_special(token)]
+    found = np.full((vocabulary, count), -1, np.int64)
     for first in range(0, len(tokens), ASKED_AT_ONCE):
         some = tokens[first : first + ASKED_AT_ONCE]
-        for token, begun in zip(
-            some, translator._first_tokens([[token] for token in some], count, *direction), strict=True
-        ):
-            spoken = [each for each in begun if each < tokenizer.size]  # published models may have rows of no token
-            found[token, : len(spoken)] = spoken
+        begun = translator._first_tokens([[token] for token in some], count, *direction)
+        for token, likeliest in zip(some, begun, strict=True):
+            real = [each for each in likeliest if each < vocabulary]  # published models may have rows without a token
+            found[token, : len(real)] = real
         progress(first + len(some), len(tokens))
     return found
 
 
 def _encoded(tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> tuple[Flat, Flat]:
-    """Both sides of the pairs that can be learnt from, some at a time: lists of numbers are large."""
+    """Both sides of the usable pairs as ids, encoded in chunks: lists of numbers are large."""
     kind = np.dtype(np.int32)
     parts: list[tuple[Flat, Flat]] = []
     for first in range(0, len(pairs), CHUNK):
@@ -145,27 +145,25 @@ def _without_first(sequences: Flat, count: int) -> Flat:
 
 
 def _drawn(pairs: Iterable[tuple[str, str]], most: int) -> list[tuple[str, str]]:
-    """At most so many of them, each with the same chance, in an order of chance: the first are as good as any."""
+    """A uniform sample of at most `most` pairs, in random order, so that the first ones are a sample too."""
     drawn, _ = reservoir_sample(pairs, most)
     random.Random(0).shuffle(drawn)
     return drawn
 
 
 def _shortlist(sources: Ids, targets: Ids, always: Ids, vocabulary: int, pairs: int) -> Shortlist:
-    """Of source tokens with a translation each, in any order; some may be there twice, and -1 is none.
+    """A shortlist from pairs of a source token and a translation, in any order, maybe repeated; -1 is no translation.
 
-    Each is listed with itself too: one whose translations are always allowed would pass for unknown.
+    Each source token is listed with itself too: one whose translations are always allowed would pass for unknown.
     """
     known = np.unique(sources[targets >= 0])
     wanted = (targets >= 0) & ~np.isin(targets, always)
-    places = np.unique(np.concatenate((sources[wanted] * vocabulary + targets[wanted], known * vocabulary + known)))
-    return Shortlist(
-        np.searchsorted(places, np.arange(vocabulary + 1) * vocabulary), places % vocabulary, always, pairs
-    )
+    cells = np.unique(np.concatenate((sources[wanted] * vocabulary + targets[wanted], known * vocabulary + known)))
+    return Shortlist(np.searchsorted(cells, np.arange(vocabulary + 1) * vocabulary), cells % vocabulary, always, pairs)
 
 
 def _always(tokenizer: Tokenizer, counts: Ids, frequent: int) -> Ids:
-    """The most frequent tokens, those that any text may have - numbers, punctuation, single letters - and specials."""
+    """Tokens that are always allowed: the most frequent, numbers, punctuation, single letters, and special tokens."""
     order = np.argsort(-counts, kind="stable")[:frequent]
     chosen = set(order[counts[order] > 0].tolist())
     for token, piece in enumerate(tokenizer.pieces(range(tokenizer.size))):

@@ -18,8 +18,8 @@ from headwise.text.tokenizer import Tokenizer
 def choose_shortlists(
     wanted: Shortlists | bool | None, engine: Any, folder: Path | None, tokenizer: Tokenizer
 ) -> Shortlists | None:
-    """What a translator with this engine searches with. None: the folder's, if there are some and the engine is for
-    speed at little cost (int8); True: the folder's in any case; False: none."""
+    """The shortlists that a translator uses. `wanted` None: the folder's, if it has any and the engine is int8; True:
+    the folder's in any case; False: none."""
     if wanted is False:
         return None
     can = isinstance(engine, Restricting) and engine.restricts
@@ -38,7 +38,7 @@ def choose_shortlists(
 
 
 def search_restricted(engine: Any, request: SearchRequest, allowed: Sequence[Allowed | None]) -> list[list[Hypothesis]]:
-    """A search with the tokens that each sentence is allowed; those that are allowed all go apart from the others."""
+    """Search within the allowed tokens of each sentence; sentences with the whole vocabulary are searched apart."""
     found: dict[int, list[Hypothesis]] = {}
     for whole in (False, True):
         numbers = [number for number, one in enumerate(allowed) if (one is None) == whole]

@@ -1,11 +1,12 @@
-"""Which tokens may stand in the translation of a sentence: what its own tokens translate to, and what is frequent.
+"""Vocabulary shortlists: the tokens that the translation of a sentence may consist of.
 
 The output projection scores every token of the vocabulary at every step, and all but a few thousand of them have
-nothing to do with the sentence. A shortlist leaves them out. It is made by `headwise shortlist` from sentence pairs
-and lies in the model's folder; it belongs to a tokenizer, and has a table for each direction that it was made for.
+nothing to do with the sentence. A shortlist allows the translations of the sentence's own tokens and the frequent
+tokens alone. `headwise shortlist` learns it from sentence pairs and writes it into the model's folder; it belongs to a
+tokenizer, and has one table per direction.
 
-What is allowed is a sentence's own affair, so that a sentence is translated alike whatever is in its batch. Where a
-table cannot tell, all tokens are.
+The allowed tokens depend on the sentence alone, so that its translation does not depend on its batch. Where a table
+does not know a token, all tokens are allowed.
 """
 
 from __future__ import annotations
@@ -33,52 +34,53 @@ Ids = NDArray[np.int64]
 Direction = tuple[str, str]
 
 LARGEST = 0.5
-"""Share of the vocabulary from which on leaving tokens out does not pay."""
+"""Share of the vocabulary from which on a shortlist does not pay."""
 SURE = 0.3
-"""Probability that the likeliest token of a list must have. Where none has it, the right one may not be in the list: at
-that step all tokens are looked at."""
+"""Probability that the likeliest listed token must have. Where it has less, the right token may not be in the list: at
+that step all tokens are scored."""
 FORMAT = 1
 
 
 def sure() -> float:
-    """The same as a log-probability."""
+    """`SURE` as a log-probability."""
     return math.log(SURE) if SURE > 0 else -math.inf
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """The tokens that a translation may have: two lists, each ascending, without a token in common."""
+    """The tokens that a translation may consist of: two ascending lists without a token in common."""
 
     always: Ids
-    """The same ones for all sentences of a direction."""
+    """Tokens for all sentences of a direction."""
     own: Ids
+    """Tokens for this sentence."""
 
     @cached_property
     def tokens(self) -> Ids:
-        """All of them, ascending."""
+        """Both lists, ascending."""
         return np.sort(np.concatenate((self.always, self.own)))
 
 
 @dataclass(frozen=True)
 class Shortlist:
-    """What tokens translate to, in one direction."""
+    """The translations of tokens in one direction."""
 
     offsets: Ids
     """The translations of the token s are `targets[offsets[s]:offsets[s + 1]]`."""
     targets: NDArray[Any]
-    """Of the smallest type that holds them: they are many."""
+    """In the smallest type that holds them: they are many."""
     always: Ids
-    """Tokens that any translation may have, ascending."""
+    """Tokens that any translation may contain, ascending."""
     pairs: int
-    """That it was learnt from."""
+    """Number of pairs that it was learnt from."""
 
     @property
     def vocabulary(self) -> int:
         return len(self.offsets) - 1
 
     def allowed(self, sources: Sequence[int], copies: Sequence[int] = ()) -> Allowed | None:
-        """The tokens that may translate these; None for all of them: where there is a token that was not in the pairs,
-        nothing is known of its translations, and where there are very many, nothing is gained."""
+        """The tokens that may translate these; None: all tokens, where a token was not in the pairs, so that its
+        translations are unknown, or where so many are allowed that nothing is gained."""
         listed = np.zeros(self.vocabulary, bool)
         for source in sources:
             begin, end = self.offsets[source], self.offsets[source + 1]
@@ -94,7 +96,7 @@ class Shortlist:
 
 @dataclass(frozen=True)
 class Shortlists:
-    """The tables of a tokenizer."""
+    """The shortlists of a tokenizer, one per direction."""
 
     tokenizer: Tokenizer
     tables: dict[Direction, Shortlist]
@@ -102,9 +104,9 @@ class Shortlists:
     def allowed(
         self, sources: Sequence[Sequence[int]], prefixes: Prefixes, direction: Direction
     ) -> list[Allowed | None]:
-        """The tokens that translations of `sources` (ids, specials included) may have; None: any.
+        """The allowed tokens of the translations of `sources` (ids, specials included); None: all tokens.
 
-        Whoever asks for a prefix with other tokens wants what the table does not know of.
+        A prefix with other tokens asks for something that the table does not know: then all are allowed.
         """
         table = self.tables.get(direction)
         if table is None:
@@ -119,18 +121,18 @@ class Shortlists:
         return found if np.isin(list(prefix), found.tokens).all() else None
 
     def _copies(self, text: list[int]) -> list[int]:
-        """How the target side writes the same text, which is how a name is spelt there."""
+        """The text in target tokens: names are often copied."""
         if type(self.tokenizer).encode_target is Tokenizer.encode_target:
-            return []  # as the source side does
+            return []  # both sides use the same tokens
         return self.tokenizer.encode_target(self.tokenizer.decode(text))
 
     @cached_property
     def digest(self) -> str:
-        """Names what the tables hold."""
+        """Content digest of the tables."""
         return arrays_digest(self.arrays())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is stored."""
+        """The arrays that are saved."""
         about = {
             "format": FORMAT,
             "tokenizer": self.tokenizer.fingerprint,
@@ -153,12 +155,12 @@ class Shortlists:
 
 
 def read_shortlists(path: Path, tokenizer: Tokenizer) -> Shortlists:
-    """What was saved; a file that is damaged, or of another tokenizer, is refused. Without PyTorch."""
+    """Read saved shortlists without PyTorch; a damaged file, or one for another tokenizer, is refused."""
     again = "make it again with `headwise shortlist`, or remove it"
     try:
         with open_tensors(path, "np") as (file, digest):
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except TypeError as error:  # of numbers that NumPy does not have
+    except TypeError as error:  # a number type that NumPy does not have
         raise CheckpointError(f"{path}: damaged ({error}): {again}") from None
     if digest != arrays_digest(arrays):
         raise digest_mismatch(path)
@@ -190,6 +192,6 @@ def _is_sound(table: Shortlist, vocabulary: int) -> bool:
 
 
 def find_shortlists(folder: Path, tokenizer: Tokenizer) -> Shortlists | None:
-    """Those of a model folder, if it has any."""
+    """The shortlists of a model folder, if it has any."""
     path = shortlist_path(folder)
     return read_shortlists(path, tokenizer) if path.is_file() else None

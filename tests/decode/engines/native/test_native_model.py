@@ -492,14 +492,14 @@ def test_a_broken_model_is_loud() -> None:
 
 def test_weights_that_are_not_the_configs_are_refused() -> None:
     """C++ reads them as bytes, so each is looked at first."""
-    steps = usual().encoder.layers[0].feed_forward.expand.steps.numpy()
+    scales = usual().encoder.layers[0].feed_forward.expand.scales.numpy()
     name = "encoder.layers.0.feed_forward.expand"
     for changes in (
-        {f"{name}.steps": steps[:-1]},
-        {f"{name}.steps": steps.astype(np.float64)},
+        {f"{name}.scales": scales[:-1]},
+        {f"{name}.scales": scales.astype(np.float64)},
         {f"{name}.weight": np.zeros((96, 64), np.float32)},
         {f"{name}.weight": np.zeros((64, 96), np.int8)},
-        {f"{name}.adapter": steps},
+        {f"{name}.adapter": scales},
     ):
         with pytest.raises(UnknownWeightsError, match=name):
             native_model(usual(), 1, **changes)

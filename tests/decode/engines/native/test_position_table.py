@@ -30,12 +30,12 @@ def test_what_is_added(kind: str, offset: int, width: int) -> None:
     table = PositionTable(shape, width, 16, None)
     for count in (1, 30, 200):
         placing, made = table.up_to(count)
-        rows, cosine, _ = placing.kept
+        rows, cosine, _ = placing.arrays
         assert rows is not None
         assert cosine is None
         assert len(rows) == made >= count
         assert np.abs(rows[:200] - wanted[:made]).max() < TIGHT
-    assert np.array_equal(table.single(150).kept[0], rows[150:151])
+    assert np.array_equal(table.single(150).arrays[0], rows[150:151])
 
 
 @pytest.mark.parametrize("turning", [None, 8])
@@ -44,7 +44,7 @@ def test_what_is_turned(turning: int | None) -> None:
     wanted = blocks.positions(shape, 64, causal=True).rotation(torch.arange(200))
     assert wanted is not None
     placing, _ = PositionTable(shape, 64, 16, None).up_to(200)
-    rows, cosine, sine = placing.kept
+    rows, cosine, sine = placing.arrays
     assert rows is None
     assert cosine is not None
     assert sine is not None
@@ -55,13 +55,13 @@ def test_what_is_turned(turning: int | None) -> None:
 
 def test_none_and_learned() -> None:
     placing, made = PositionTable(config(positions__kind="none"), 64, 16, None).up_to(7)
-    assert placing.kept == (None, None, None)
+    assert placing.arrays == (None, None, None)
     assert made >= 7
     learned = np.random.default_rng(0).normal(size=(5, 64)).astype(np.float32)
     table = PositionTable(config(positions__kind="learned"), 64, 16, learned)
     placing, made = table.up_to(2)
     assert made == 5
-    assert placing.kept[0] is learned
+    assert placing.arrays[0] is learned
     with pytest.raises(ValueError, match="6 positions, but only 5 were learned"):
         table.up_to(6)
 
@@ -82,7 +82,7 @@ def test_another_thread_is_never_told_of_more_than_there_is(monkeypatch: pytest.
         if not asked:
             asked.append((0, 0))
             placing, made = table.up_to(100)  # what a thread would be told just now
-            asked.append((len(placing.kept[0]), made))
+            asked.append((len(placing.arrays[0]), made))
         return known(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(positions, "sinusoids", interrupted)

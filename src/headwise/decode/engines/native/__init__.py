@@ -1,1 +1,1 @@
-"""The native engine: a few C++ files, compiled when the package is built or first used, and what calls them."""
+"""The native engine: C++ that is compiled when the package is built or first used, and the Python that calls it."""

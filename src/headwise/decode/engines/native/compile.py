@@ -1,4 +1,4 @@
-"""Compiles the C++ files beside this one. Imports the standard library alone: a build runs it without Headwise."""
+"""Compiles the C++ files of the native engine. Imports the standard library alone: a build runs it without Headwise."""
 
 import hashlib
 import os
@@ -13,13 +13,13 @@ HERE = Path(__file__).parent / "cpp"
 LIBRARY = "libheadwise.so"
 INSTRUCTIONS = ("-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni")
 SOURCES: dict[str, tuple[str, ...]] = {"decoder.cpp": INSTRUCTIONS, "supported.cpp": ()}
-"""Each file and the instructions it may use: nothing depends on the machine at hand, so the library can be shipped."""
+"""Each file and its instruction sets: nothing depends on the machine at hand, so the library can be shipped."""
 FLAGS = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-pthread")
 CPU_FLAGS = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "fma")
 
 
 class CannotCompileError(Exception):
-    """Why there will be no library; the message is one line."""
+    """The native engine cannot be compiled; the message is one line."""
 
 
 def compiler() -> str:
@@ -34,7 +34,7 @@ def compiler() -> str:
 
 
 def digest(compiler: str) -> str:
-    """Of all that a library depends on: another digest, another library."""
+    """Digest of everything that a compiled library depends on."""
     version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
     whole = hashlib.sha256(repr((compiler, version, FLAGS, SOURCES)).encode())
     for path in sorted((*HERE.glob("*.h"), *HERE.glob("*.cpp"))):
@@ -43,14 +43,14 @@ def digest(compiler: str) -> str:
 
 
 def compile_library(target: Path, compiler: str) -> None:
-    """Write the library. It is there as a whole or not at all, also where several processes write it at once."""
+    """Compile the library to `target`. It appears complete or not at all, also if several processes compile at once."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name:
         folder = Path(name)
         objects = []
         for source, instructions in SOURCES.items():
-            made = folder / f"{source}.o"
-            _run([compiler, *FLAGS, *instructions, "-c", str(HERE / source), "-o", str(made)])
-            objects.append(str(made))
+            output = str(folder / f"{source}.o")
+            _run([compiler, *FLAGS, *instructions, "-c", str(HERE / source), "-o", output])
+            objects.append(output)
         _run([compiler, *FLAGS, "-shared", *objects, "-o", str(folder / LIBRARY)])
         (folder / LIBRARY).replace(target)
 
@@ -59,7 +59,7 @@ def _run(command: list[str]) -> None:
     try:
         subprocess.run(command, capture_output=True, check=True, text=True, stdin=subprocess.DEVNULL)
     except subprocess.CalledProcessError as error:
-        said = error.stderr.strip().splitlines()
-        raise CannotCompileError(f"{command[0]} failed: {said[0] if said else error}") from error
+        lines = error.stderr.strip().splitlines()
+        raise CannotCompileError(f"{command[0]} failed: {lines[0] if lines else error}") from error
     except OSError as error:
         raise CannotCompileError(f"{command[0]} cannot be run: {error}") from error

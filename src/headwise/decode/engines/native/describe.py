@@ -1,6 +1,6 @@
-"""A model as the native engine wants it: matrices in int8 and norms by number, sublayer after sublayer.
+"""Describes a model to the native engine: int8 matrices and norms by number, sublayer by sublayer.
 
-It is told by the config and the named weights alone, so that a model need not be built to be given to the engine.
+The config and the named weights are enough for that: the model need not be built.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from headwise.decode.engines.native.library import (
 from headwise.errors import ConfigError
 
 UNIT = 16
-"""Floats that an instruction takes: widths are multiples of it."""
+"""Floats per instruction: widths must be multiples of it."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3}
-"""As in rows.h."""
+"""The numbers of the activations, as in rows.h."""
 EPSILONS = {"layer": 1e-5, "rms": 1e-6}
-"""Of a norm whose config names none."""
+"""The default epsilon of each norm."""
 
 Weights = Mapping[str, Array]
-"""By name, in int8 or float32; they may be read from a file as they are asked for."""
+"""Arrays by name, in int8 or float32; they may be read from a file when they are accessed."""
 
 
 class UnknownWeightsError(Exception):
@@ -41,7 +41,7 @@ class UnknownWeightsError(Exception):
 
 
 def native_fits(config: ModelConfig) -> bool:
-    """Whether the engine knows all parts of such a model."""
+    """Whether the engine knows all parts of a model of this config."""
     return (
         config.family == "encoder_decoder"
         and config.stack == "transformer"
@@ -87,7 +87,7 @@ class Shape:
 
 
 def taken(weights: Weights, name: str, dtype: type[np.generic], *shape: int) -> Array:
-    """A weight, after a look at whether it is what C++ will read."""
+    """A weight, once its type and shape are known to be what C++ will read."""
     found = weights.get(name)
     if found is None or found.dtype != dtype or found.shape != shape:
         raise UnknownWeightsError(name)
@@ -95,7 +95,7 @@ def taken(weights: Weights, name: str, dtype: type[np.generic], *shape: int) -> 
 
 
 def describe(config: ModelConfig, vocabulary: int, weights: Weights, engine: NativeHandle) -> set[str]:
-    """Give the engine the model, in int8; the names of what it took. It has copies: the weights may go."""
+    """Describe an int8 model to the engine, which copies the weights; returns the names of those that it took."""
     described = _Description(config, vocabulary, weights, engine)
     output = described.output()
     described.side(is_target=False)
@@ -105,29 +105,31 @@ def describe(config: ModelConfig, vocabulary: int, weights: Weights, engine: Nat
 
 
 class _Description:
+    """The state of `describe`."""
+
     def __init__(self, config: ModelConfig, vocabulary: int, weights: Weights, engine: NativeHandle) -> None:
         self._config, self._vocabulary, self._weights, self._engine = config, vocabulary, weights, engine
         self._products: dict[tuple[str, ...], int] = {}  # layers that share weights share them here too
         self._tables: dict[str, tuple[int, float]] = {}
-        """Matrices of the vocabulary by their names, and what their steps are multiplied by."""
+        """Vocabulary matrices by name, and the factor of their scales."""
         self.taken: set[str] = set()
 
     def output(self) -> int:
         owner = {"all": "source_embedding", "decoder": "target_embedding"}.get(self._config.tie, "output_projection")
-        weight, steps = self._matrix(owner, self._vocabulary, self._config.width)
+        weight, scales = self._matrix(owner, self._vocabulary, self._config.width)
         bias = self._floats("output_projection.bias", self._vocabulary) if self._config.output.bias else None
         factor = self._config.output.scale
-        made = self._engine.add_matrix(weight, steps * np.float32(factor), bias, filler=-math.inf)
-        self._tables[owner] = (made, factor)
-        return made
+        number = self._engine.add_matrix(weight, scales * np.float32(factor), bias, filler=-math.inf)
+        self._tables[owner] = (number, factor)
+        return number
 
     def side(self, *, is_target: bool) -> None:
         config, shape = self._config, Shape(self._config, is_target)
         side = "target" if is_target else "source"
         owner = "target_embedding" if is_target and config.tie in ("decoder", "none") else "source_embedding"
         if owner not in self._tables:
-            weight, steps = self._matrix(owner, self._vocabulary, shape.width)
-            self._tables[owner] = (self._engine.add_matrix(weight, steps, None), 1.0)
+            weight, scales = self._matrix(owner, self._vocabulary, shape.width)
+            self._tables[owner] = (self._engine.add_matrix(weight, scales, None), 1.0)
         table, factor = self._tables[owner]
         closing = config.norm.order != "post"
         self._engine.describe_side(
@@ -166,7 +168,7 @@ class _Description:
                 ),
             )  # fmt: skip
 
-        # The scale of scores is in the queries' weights, for which it costs nothing.
+        # The scale of the attention scores is folded into the weights of the queries, where it costs nothing.
         own = {f"self_attention.{part}": size for part, size in (("query", queries), ("key", keys), ("value", keys))}
         project = product(own, shape.width, bias=biased, factors=(scale, 1.0, 1.0))
         output = product({"self_attention.output": shape.width}, queries, bias=output_biased)
@@ -188,18 +190,18 @@ class _Description:
     def _product(
         self, names: list[str], outputs: list[int], inputs: int, bias: bool, factors: Sequence[float] = ()
     ) -> int:
-        """Linear maps of the same input as one, whose outputs stand side by side, each times its factor."""
+        """Several linear maps of the same input as one matrix: their outputs side by side, each times its factor."""
         key = tuple(names)
         if key not in self._products:
-            scales = [np.float32(factor) for factor in factors or [1.0] * len(names)]
+            multipliers = [np.float32(factor) for factor in factors or [1.0] * len(names)]
             parts = [self._matrix(name, size, inputs) for name, size in zip(names, outputs, strict=True)]
             biases = None
             if bias:
                 given = [self._floats(f"{name}.bias", size) for name, size in zip(names, outputs, strict=True)]
-                biases = np.concatenate([each * scale for each, scale in zip(given, scales, strict=True)])
-            steps = np.concatenate([steps * scale for (_, steps), scale in zip(parts, scales, strict=True)])
+                biases = np.concatenate([each * factor for each, factor in zip(given, multipliers, strict=True)])
+            scales = np.concatenate([scales * factor for (_, scales), factor in zip(parts, multipliers, strict=True)])
             weight = parts[0][0] if len(parts) == 1 else np.concatenate([weight for weight, _ in parts])
-            self._products[key] = self._engine.add_matrix(weight, steps, biases)
+            self._products[key] = self._engine.add_matrix(weight, scales, biases)
         return self._products[key]
 
     def _norm(self, name: str, width: int) -> int:
@@ -209,8 +211,8 @@ class _Description:
         return self._engine.add_norm(weight, shift, config.norm.epsilon or EPSILONS[config.norm.kind], centred=centred)
 
     def _matrix(self, name: str, outputs: int, inputs: int) -> tuple[Array, Floats]:
-        """In int8, and the steps of its rows."""
-        return self._array(f"{name}.weight", np.int8, outputs, inputs), self._floats(f"{name}.steps", outputs)
+        """An int8 matrix, and the scales of its rows."""
+        return self._array(f"{name}.weight", np.int8, outputs, inputs), self._floats(f"{name}.scales", outputs)
 
     def _floats(self, name: str, *shape: int) -> Floats:
         return self._array(name, np.float32, *shape)

@@ -1,7 +1,7 @@
-"""Finds, loads and calls the compiled library.
+"""Finds, loads and calls the compiled library of the native engine.
 
-It lies in the package, where the package was built with a compiler. Elsewhere (a checkout) it is compiled at first use
-and kept in a cache folder of the user's.
+A package that was built with a compiler contains it. Elsewhere (a checkout) it is compiled at first use into a cache
+folder of the user.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ Numbers = NDArray[np.int64]
 
 SELF_ATTENTION, CROSS_ATTENTION, FEED_FORWARD = range(3)
 NONE = -1
-"""No such norm or matrix."""
+"""Stands for no norm or matrix."""
 SLOTS = 16
-"""Entries of a block of a cache, as in cache.h."""
+"""Entries per block of a cache, as in cache.h."""
 
 
 class SublayerDescription(ctypes.Structure):
-    """As in model.h."""
+    """The struct of that name in model.h; its size is checked when the library is loaded."""
 
     _fields_ = tuple(
         (name, c_int32)
@@ -65,7 +65,7 @@ class SublayerDescription(ctypes.Structure):
 
 
 class SideDescription(ctypes.Structure):
-    """As in model.h."""
+    """The struct of that name in model.h; its size is checked when the library is loaded."""
 
     _fields_ = (
         ("width", c_int32),
@@ -77,7 +77,7 @@ class SideDescription(ctypes.Structure):
 
 
 class SearchSettings(ctypes.Structure):
-    """As in search.h."""
+    """The struct of that name in search.h; its size is checked when the library is loaded."""
 
     _fields_ = (
         ("sos", c_int32),
@@ -134,7 +134,7 @@ def _check_structs(functions: ctypes.CDLL) -> None:
 
 
 class Library:
-    """The functions of the library; an error that they return is raised."""
+    """The functions of the library; their error codes become exceptions."""
 
     def __init__(self, path: Path) -> None:
         functions = ctypes.CDLL(str(path))
@@ -168,7 +168,7 @@ class Library:
 
 @functools.cache
 def _found() -> Library | str:
-    """The library, or why there is none."""
+    """The library, or the reason why there is none."""
     packaged = HERE / LIBRARY
     try:
         return Library(packaged if packaged.is_file() else _compiled())
@@ -198,7 +198,7 @@ def supported() -> bool:
 
 
 def why_not() -> str:
-    """Why it cannot; empty if it can."""
+    """Why the native engine cannot run here; empty if it can."""
     found = _found()
     return found if isinstance(found, str) else ""
 
@@ -211,7 +211,7 @@ def library() -> Library:
 
 
 def address(array: Array | None, dtype: type[np.generic]) -> int | None:
-    """Where the numbers of an array lie, after a look at whether they are what C++ will read."""
+    """The address of an array, once its type and layout are known to be what C++ will read."""
     if array is None:
         return None
     if array.dtype != dtype or not array.flags.c_contiguous:
@@ -220,7 +220,7 @@ def address(array: Array | None, dtype: type[np.generic]) -> int | None:
 
 
 class NativeHandle:
-    """An engine in the library, with a model that is described piece by piece; freed with this object."""
+    """A handle of an engine in the library, to which a model is described piece by piece; freed with this object."""
 
     def __init__(self, threads: int) -> None:
         if threads < 1:
@@ -231,20 +231,20 @@ class NativeHandle:
         self.handle = made
         self.close = weakref.finalize(self, self.library.engine_free, made)
 
-    def add_matrix(self, weight: Array, steps: Floats, bias: Floats | None, filler: float = 0.0) -> int:
-        """int8 [N, K] with the step [N] of each row; the number by which it is called from now on.
+    def add_matrix(self, weight: Array, scales: Floats, bias: Floats | None, filler: float = 0.0) -> int:
+        """Add an int8 matrix [N, K] with the scale [N] of each row; returns its number.
 
-        `filler` is what comes out for the rows that fill it up to a multiple of the engine's.
+        `filler` is the output of the rows that pad it to a multiple of the engine's panel.
         """
         outputs, inputs = weight.shape
-        if inputs % 16 or steps.shape != (outputs,) or (bias is not None and bias.shape != (outputs,)):
+        if inputs % 16 or scales.shape != (outputs,) or (bias is not None and bias.shape != (outputs,)):
             raise ValueError(f"a matrix of shape {weight.shape} does not fit: multiples of 16 inputs are needed")
         number = c_int()
         self.library.call(
             "add_matrix",
             self.handle,
             address(weight, np.int8),
-            address(steps, np.float32),
+            address(scales, np.float32),
             address(bias, np.float32),
             outputs,
             inputs,
@@ -268,23 +268,23 @@ class NativeHandle:
         self.library.call("add_sublayer", self.handle, int(is_target), ctypes.byref(sublayer))
 
     def set_output(self, matrix: int) -> None:
-        """The output projection: the last thing that is said of a model."""
+        """Choose the output projection, which completes the model."""
         self.library.call("set_output", self.handle, matrix)
 
 
-class Placing:
-    """Rows that are added to embeddings [T, D], and cosines and sines [T, R/2] by which heads are turned."""
+class PositionRows:
+    """A table of positions: rows [T, D] to add to embeddings, and cosines and sines [T, R/2] to rotate heads."""
 
     def __init__(self, rows: Floats | None, cosine: Floats | None, sine: Floats | None) -> None:
-        self.kept = (rows, cosine, sine)  # or their memory might go before it is read
+        self.arrays = (rows, cosine, sine)  # holds their memory until it is read
         self.arguments = (
-            *(address(each, np.float32) for each in self.kept),
+            *(address(each, np.float32) for each in self.arrays),
             0 if cosine is None else cosine.shape[-1],
         )
 
 
 class Selection:
-    """Tokens that any sentence of a search may say, ascending; freed with this object."""
+    """Tokens that all sentences of a search may use, ascending; freed with this object."""
 
     def __init__(self, engine: NativeHandle, tokens: Numbers) -> None:
         self.tokens = tokens
@@ -296,28 +296,28 @@ class Selection:
 
 
 class NativeSearch:
-    """What a running search has in an engine's caches; freed with this object."""
+    """A running search with its entries in an engine's caches; freed with this object."""
 
     def __init__(
-        self, engine: NativeHandle, tokens: Numbers, places: Numbers, lengths: Numbers, placing: Placing
+        self, engine: NativeHandle, tokens: Numbers, positions: Numbers, lengths: Numbers, table: PositionRows
     ) -> None:
-        """Tokens of all sentences one after the other, their places in their sentences, and the sentences' lengths."""
-        if not len(tokens) == len(places) == int(lengths.sum()):
+        """The tokens of all sentences one after the other, their positions, and the sentences' lengths."""
+        if not len(tokens) == len(positions) == int(lengths.sum()):
             raise ValueError("the lengths of the sentences must add up to the tokens")
         self.engine = engine
         self.changes = 0
-        """How often it was changed: what was taken from it earlier is no longer there."""
+        """Number of changes so far: a state of an earlier change is no longer valid."""
         self.sentences = self.rows = len(lengths)
         made = c_void_p()
-        given = [address(each, np.int64) for each in (tokens, places, lengths)]
-        engine.library.call("search_new", engine.handle, *given, len(lengths), *placing.arguments, ctypes.byref(made))
+        given = [address(each, np.int64) for each in (tokens, positions, lengths)]
+        engine.library.call("search_new", engine.handle, *given, len(lengths), *table.arguments, ctypes.byref(made))
         self.handle = made
         self.close = weakref.finalize(self, engine.library.search_free, made)
 
     def restrict(self, common: Selection, own: Sequence[Numbers], sure: float) -> None:
-        """Before the first step: what each sentence may say, the common tokens and its own, ascending, none in both.
+        """Allow each sentence the common tokens and its own, ascending, none in both; before the first step.
 
-        Where none has at least the log-probability `sure`, all tokens may be said.
+        At a step where no allowed token has at least the log-probability `sure`, all tokens are allowed.
         """
         if len(own) != self.sentences:
             raise ValueError(f"{self.sentences} sentences need a list of tokens each, not {len(own)}")
@@ -333,21 +333,21 @@ class NativeSearch:
     def step(
         self,
         tokens: Numbers,
-        placing: Placing,
+        positions: PositionRows,
         banned: Numbers | None,
         best: tuple[Floats, Numbers] | None,
         table: Floats | None,
         attention: tuple[Floats, int] | None = None,
     ) -> None:
-        """Tokens [R] in; `best` (log-probabilities and tokens, [R, count]) and the `table` [R, V] are written to, and
-        so is the `attention` [R, H, S] to the source in a layer, S filled up to a multiple of `SLOTS`."""
+        """Decode tokens [R]. Writes to `best` (log-probabilities and tokens, [R, count]), to the `table` [R, V] of all
+        log-probabilities, and to the cross-`attention` [R, H, S] of a layer, S padded to a multiple of `SLOTS`."""
         values, chosen = best if best is not None else (None, None)
         self.engine.library.call(
             "search_step",
             self.handle,
             address(tokens, np.int64),
             len(tokens),
-            *placing.arguments,
+            *positions.arguments,
             address(banned, np.int64),
             0 if banned is None else len(banned),
             0 if values is None else values.shape[1],
@@ -362,7 +362,7 @@ class NativeSearch:
 
 
 class NativeBeamSearch:
-    """A whole search, greedy or of a beam, from a `Search` on that has not made a step."""
+    """A whole greedy or beam search, which continues a `NativeSearch` before its first step."""
 
     def __init__(self, search: NativeSearch, request: SearchRequest) -> None:
         _, limits, options, prefixes = request
@@ -394,11 +394,11 @@ class NativeBeamSearch:
         self._handle = made
         self.close = weakref.finalize(self, search.engine.library.beam_free, made)
 
-    def run(self, placing: Placing, places: int) -> bool:
-        """Go on until all sentences are done (True), or the places that `placing` tells of are all taken."""
+    def run(self, table: PositionRows, length: int) -> bool:
+        """Search on to this length, for which `table` has positions; True if all sentences are done."""
         done = c_int()
         self._search.engine.library.call(
-            "beam_run", self._handle, self._search.handle, *placing.arguments, places, ctypes.byref(done)
+            "beam_run", self._handle, self._search.handle, *table.arguments, length, ctypes.byref(done)
         )
         return bool(done.value)
 

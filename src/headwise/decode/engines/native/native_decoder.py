@@ -1,7 +1,7 @@
-"""The decoder in C++, step by step: int8 products, attention and the choice of tokens in one call.
+"""The native decoder as a stepper: int8 products, attention and the choice of tokens in one call per step.
 
-It agrees with the model itself in int8 (`headwise.decode.engines.plain`). Its caches grow by blocks that never
-move, sentences share nothing, and rows are reordered by index: a row comes out the same, bit for bit, whatever is
+It agrees with the int8 model in PyTorch (`headwise.decode.engines.plain`). Its caches grow by blocks that never move,
+sentences share nothing, and rows are reordered by index: the result of a row is the same, bit for bit, whatever else is
 computed with it and by however many threads.
 
 Shapes: N sentences, S source length, R rows (live hypotheses of all sentences), V vocabulary.
@@ -22,11 +22,11 @@ from headwise.decode.shortlist.shortlists import Allowed
 
 @dataclass(frozen=True)
 class NativeState:
-    """Where a search stands. The caches are written in place, so a state is used once."""
+    """The state of a running search. The caches are written in place, so a state is used once."""
 
     search: NativeSearch
     changes: int
-    """Of the search, when this state was made."""
+    """The change count of the search when this state was returned."""
     length: int
     """Tokens so far."""
 
@@ -37,19 +37,19 @@ class NativeState:
 
 
 class NativeDecoder:
-    """A `Stepper` over a model in the native engine: for searches that the engine does not know itself."""
+    """A `Stepper` over a native model, for searches that the native engine does not know itself."""
 
     def __init__(self, model: NativeModel) -> None:
         self.model = model
         self._banned: tuple[tuple[int, ...], Tensor | None] = ((), None)
 
     def start(self, source: Tensor) -> NativeState:
-        """The state before the first token of sources [N, S]. What is padding in them costs nothing."""
+        """The state before the first token of sources [N, S]. Their padding costs nothing."""
         search = self.model.start(source.tolist())
         return NativeState(search, search.changes, 0)
 
     def restrict(self, state: NativeState, allowed: Sequence[Allowed]) -> NativeState:
-        """Only these tokens in each sentence, in a state before the first token."""
+        """Allow each sentence these tokens alone, in a state before the first token."""
         self.model.restrict(state.current(), allowed)
         return state
 
@@ -61,8 +61,8 @@ class NativeDecoder:
     def best(
         self, tokens: Tensor, state: NativeState, count: int, banned: Sequence[int] = ()
     ) -> tuple[Tensor, Tensor, NativeState]:
-        """Tokens [R] -> the `count` likeliest next tokens that are not `banned`: their log-probabilities [R, count],
-        themselves [R, count], likeliest first, of equals the first of the vocabulary; and the new state.
+        """The `count` likeliest tokens after tokens [R] that are not `banned`: log-probabilities [R, count], ids
+        [R, count], likeliest first, of equals the lower id first; and the new state.
 
         Where fewer are left, the rest have a log-probability of minus infinity.
         """
@@ -73,7 +73,7 @@ class NativeDecoder:
         return values, chosen, self._step(tokens, state, banned, (values, chosen), None)
 
     def select(self, state: NativeState, rows: Tensor) -> NativeState:
-        """The rows that each of the next rows goes on from: in any order, repeated or left out."""
+        """The state of these rows, in any order, repeated or left out."""
         search = state.current()
         search.select(rows.to(torch.int64).contiguous().numpy())
         return replace(state, changes=search.changes)

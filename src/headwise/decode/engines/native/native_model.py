@@ -1,4 +1,4 @@
-"""A model in the native engine, and the search that it does by itself: nothing here needs PyTorch."""
+"""A model in the native engine, and the search in C++: nothing here needs PyTorch."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from headwise.decode.shortlist.shortlists import Allowed
 from headwise.errors import ConfigError, HeadwiseError
 
 STEPS_AT_ONCE = 16
-"""Of a search, between two moments at which Python can be interrupted and other threads have their turn."""
+"""Steps of a search per call: between calls Python can be interrupted, and other threads run."""
 
 
 class NativeModel:
-    """A copy of a model's int8 weights, laid out for the engine; whence they came may go."""
+    """A copy of a model's int8 weights in the layout of the engine; the originals may be freed."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class NativeModel:
         pad: int,
         threads: int | None = None,
     ) -> None:
-        """`threads`: as many as PyTorch would use. Weights that are not the config's are an `UnknownWeightsError`."""
+        """`threads` None: as many as PyTorch would use. Weights of another config raise `UnknownWeightsError`."""
         if not native_fits(config):
             raise HeadwiseError("the native engine does not know all parts of this model")
         self.engine = NativeHandle(default_threads() if threads is None else threads)
@@ -63,27 +63,27 @@ class NativeModel:
             raise UnknownWeightsError(*sorted(used ^ set(weights)))
 
     def start(self, sources: Sequence[Sequence[int]]) -> NativeSearch:
-        """Sources (ids) in the engine's caches, before the first token. What is padding in them costs nothing."""
+        """Encode sources (ids) into the engine's caches: the state before the first token. Padding costs nothing."""
         rows = [np.array(source, np.int64) for source in sources]
         real = [np.flatnonzero(row != self.pad) for row in rows]
-        places = [np.arange(found[-1] + 1 if len(found) else 0) for found in real]  # padding ends a row
-        tokens = [row[kept] for row, kept in zip(rows, places, strict=True)]
-        lengths = np.array([len(kept) for kept in places], np.int64)
-        placing, _ = self.source_positions.up_to(max(map(len, rows), default=0))
+        positions = [np.arange(found[-1] + 1 if len(found) else 0) for found in real]  # padding ends a row
+        tokens = [row[used] for row, used in zip(rows, positions, strict=True)]
+        lengths = np.array([len(used) for used in positions], np.int64)
+        table, _ = self.source_positions.up_to(max(map(len, rows), default=0))
         nothing = np.empty(0, np.int64)
         return NativeSearch(
-            self.engine, np.concatenate([nothing, *tokens]), np.concatenate([nothing, *places]), lengths, placing
+            self.engine, np.concatenate([nothing, *tokens]), np.concatenate([nothing, *positions]), lengths, table
         )
 
     def restrict(self, search: NativeSearch, allowed: Sequence[Allowed]) -> None:
-        """Only these tokens in each sentence of a search that has not made a step."""
-        always, packed = allowed[0].always, self._always  # which another thread may replace at any moment
+        """Allow each sentence these tokens alone, in a search before its first step."""
+        always, packed = allowed[0].always, self._always  # read once: another thread may replace it at any moment
         if packed is None or packed.tokens is not always:  # packing them takes as long as some steps
             self._always = packed = Selection(self.engine, always)
         search.restrict(packed, [each.own for each in allowed], shortlists.sure())
 
     def search(self, request: SearchRequest, allowed: Sequence[Allowed] | None = None) -> list[list[Hypothesis]]:
-        """The n-best of each source; options without `no_repeat`, which only a search in PyTorch knows."""
+        """The n-best hypotheses of each source; options without `no_repeat`, which only the search in PyTorch knows."""
         request.check()
         highest = max((token for prefix in request.prefixes for token in prefix), default=-1)
         if highest >= self.vocabulary:
@@ -92,42 +92,42 @@ class NativeModel:
         if allowed is not None:
             self.restrict(search, allowed)
         beam = NativeBeamSearch(search, request)
-        places, done = 0, False
+        length, done = 0, False
         while not done:
-            # A translation may be far shorter than its limit: positions are made as they are needed.
-            placing, known = self.target_positions.up_to(places + 1)
-            places = min(places + STEPS_AT_ONCE, known)
-            done = beam.run(placing, places)
+            # A translation may be far shorter than its limit: positions are computed as they are needed.
+            table, known = self.target_positions.up_to(length + 1)
+            length = min(length + STEPS_AT_ONCE, known)
+            done = beam.run(table, length)
         return beam.results()
 
     def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Floats]:
-        """What each token of a target looked at in its source, [T, S] a pair: the mean of the heads of the last but one
-        layer, as in `Translator.attention`."""
+        """Cross-attention weights [T, S] of each pair: the mean over the heads of the last but one layer, as in
+        `Translator.attention`."""
         layer, width = max(0, self._layers - 2), -(-max(map(len, sources), default=0) // SLOTS) * SLOTS
         found = [
             np.zeros((len(target), len(source)), np.float32) for source, target in zip(sources, targets, strict=True)
         ]
         search, going = self.start(sources), list(range(len(sources)))
-        for place in range(max(map(len, targets), default=0)):
-            rows = [row for row, pair in enumerate(going) if len(targets[pair]) > place]
+        for position in range(max(map(len, targets), default=0)):
+            rows = [row for row, pair in enumerate(going) if len(targets[pair]) > position]
             if len(rows) < len(going):
                 search.select(np.array(rows, np.int64))
                 going = [going[row] for row in rows]
-            tokens = np.array([targets[pair][place] for pair in going], np.int64)
+            tokens = np.array([targets[pair][position] for pair in going], np.int64)
             weights = np.zeros((len(going), self._heads, width), np.float32)
-            search.step(tokens, self.target_positions.single(place), None, None, None, (weights, layer))
+            search.step(tokens, self.target_positions.single(position), None, None, None, (weights, layer))
             for pair, mean in zip(going, weights.mean(1), strict=True):
-                found[pair][place] = mean[: len(sources[pair])]
+                found[pair][position] = mean[: len(sources[pair])]
         return found
 
 
 def default_threads() -> int:
-    """As many as PyTorch would use: as it was told, or as there are cores."""
+    """As many threads as PyTorch would use: OMP_NUM_THREADS, or the number of cores."""
     if "torch" in sys.modules:
         return int(sys.modules["torch"].get_num_threads())
-    told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # a number for each level of nesting
-    if told.isdecimal() and int(told):
-        return int(told)
+    setting = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # one number per level of nesting
+    if setting.isdecimal() and int(setting):
+        return int(setting)
     usable = os.sched_getaffinity(0)
     siblings = (Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") for cpu in usable)
     return len({path.read_text(encoding="ascii") if path.is_file() else path.parts[5] for path in siblings})

@@ -1,5 +1,5 @@
 // Attention over blocks of keys and values (see cache.h): several queries at a time, so that each key is read once for
-// the hypotheses of a beam, for heads that share keys, and for neighbouring places of a source.
+// the hypotheses of a beam, for heads that share keys, and for neighbouring positions of a source.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace headwise {
 
-constexpr int kQueries = 4;  // at a time: their sums just fit into the registers
+constexpr int kQueries = 4;  // queries at a time: their sums just fit into the registers
 
 // One head's keys and values: blocks[b] + offset.
 struct Past {
@@ -21,13 +21,13 @@ struct Past {
 
 struct Query {
   const float* vector;
-  const SlotMask* mask;  // a mask for each block; at least one slot is open
+  const SlotMask* mask;  // one mask per block; at least one slot is open
   float* output;
-  float* weights;  // where to tell what weight each slot has, for all slots of all blocks; or none
+  float* weights;  // receives the attention weights of all slots of all blocks, or null
 };
 
-// Scores of sixteen keys at once; four sums for each, or every addition would wait for the one before it.
-// Caches are larger than those of the CPU: what comes next, the values and the `next` keys, is fetched meanwhile.
+// Scores of sixteen keys at once, in four partial sums, because every addition would wait for the one before it.
+// The key/value caches exceed the CPU's: the values and the `next` keys are prefetched meanwhile.
 template <int Rows>
 inline void score_block(
     const Query* queries, const Cached* keys, const Cached* values, const Cached* next, int head_width, __m512* scores) {
@@ -59,7 +59,7 @@ inline void score_block(
   }
 }
 
-// What the weights make of `Vectors` * 16 of each value, from `first` on.
+// The weighted mean of `Vectors` * 16 elements of the values, from `first` on.
 template <int Rows, int Vectors>
 inline void mix_values(
     const Query* queries, const Past& past, int first, const float* weights, size_t stride, const float* factors) {
@@ -137,7 +137,7 @@ void attend_together(const Query* queries, const Past& past, float* weights) {
       _mm512_storeu_ps(at, open);
     }
     const float total = _mm512_reduce_add_ps(sum);
-    factors[r] = total == 0.0f ? 0.0f : 1.0f / total;  // of an empty source nothing comes
+    factors[r] = total == 0.0f ? 0.0f : 1.0f / total;  // 0 for an empty source
     for (size_t slot = 0; queries[r].weights && slot < stride; slot++) {
       queries[r].weights[slot] = weights[r * stride + slot] * factors[r];
     }

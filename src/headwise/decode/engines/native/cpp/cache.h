@@ -1,10 +1,10 @@
-// Keys and values, in blocks of sixteen entries, and who of a beam stems from which of them.
+// The key/value cache: blocks of sixteen entries that the hypotheses of a beam share.
 //
-// A block holds its entries for all layers. The keys of a head lie transposed, [head width][16], so that sixteen scores
-// come out of one run of multiplications and additions; its values lie as they are used, [16][head width].
-// A cache grows by blocks: what is in it never moves. All hypotheses of a sentence share its blocks. Each step gives
-// each of them a slot for its new entry, and a bit mask says which slots a hypothesis stems from: to reorder a beam is to
-// copy masks. A slot that no living hypothesis stems from is free for the next entry.
+// A block holds its entries for all layers. The keys of a head are transposed, [head width][16], so that one run of
+// multiply-adds gives sixteen scores; its values are [16][head width].
+// A cache grows by blocks, and entries never move. All hypotheses of a sentence share its blocks. Each step gives every
+// hypothesis a slot for its new entry, and a bit mask tells which slots belong to the past of a hypothesis: reordering a
+// beam copies masks only. A slot in no live hypothesis's past is free for the next entry.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 namespace headwise {
 
 constexpr int kSlots = 16;
-using Cached = uint16_t;  // half precision: half the memory to read, and 16 times as exact as the int8 products
-using SlotMask = uint16_t;  // of the slots of one block
+using Cached = uint16_t;  // float16: half the memory to read, and 16 times as exact as the int8 products
+using SlotMask = uint16_t;  // one bit per slot of a block
 
 inline SlotMask first_slots(int count) { return count >= kSlots ? SlotMask(-1) : SlotMask((1u << count) - 1); }
 
@@ -37,7 +37,7 @@ inline __m512 from_cache(const Cached* values) {
 }
 
 inline void to_cache(const float* values, Cached* to) {
-  constexpr float kLargest = 65504.0f;  // beyond it there is only infinity; the order of operands keeps NaN
+  constexpr float kLargest = 65504.0f;  // the largest float16; the order of operands keeps NaN
   __m512 x = _mm512_loadu_ps(values);
   x = _mm512_min_ps(_mm512_set1_ps(kLargest), _mm512_max_ps(_mm512_set1_ps(-kLargest), x));
   _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
@@ -56,7 +56,7 @@ inline void store_entry(Cached* head, int head_width, int slot, const float* key
   }
 }
 
-// Blocks that are given back are kept for the next search, up to a limit.
+// Hands out blocks, and keeps returned ones for the next search, up to a limit.
 class BlockStore {
  public:
   ~BlockStore() {
@@ -98,8 +98,8 @@ class BlockStore {
 
 struct Hypothesis {
   int sentence;
-  int slot = -1;                // of the entry that this step adds
-  std::vector<SlotMask> stems;  // a mask for each block of its sentence
+  int slot = -1;                // the slot of the entry that this step adds
+  std::vector<SlotMask> stems;  // the slots of its past: one mask per block of its sentence
 };
 
 struct Sentence {
@@ -112,7 +112,7 @@ struct Sentence {
 
 class Shortlist;
 
-// All that a running search has in the caches.
+// The caches of a running search.
 class Caches {
  public:
   explicit Caches(BlockStore& store) : store_(store) {}
@@ -125,7 +125,7 @@ class Caches {
     }
   }
 
-  // A sentence of a source of so many tokens, with one hypothesis.
+  // Adds a sentence with a source of `length` tokens and one hypothesis.
   void add_sentence(int length) {
     Sentence& sentence = sentences_.emplace_back();
     sentence.length = length;
@@ -138,7 +138,7 @@ class Caches {
     hypothesis.sentence = int(sentences_.size()) - 1;
   }
 
-  // The hypotheses that the next ones go on from; a sentence that has none left leaves.
+  // Selects the hypotheses that the next rows continue; sentences without any are removed.
   void select(const int64_t* rows, int count) {
     std::vector<Hypothesis> chosen;
     chosen.reserve(count);
@@ -154,7 +154,7 @@ class Caches {
     }
   }
 
-  // A slot for the new entry of each hypothesis.
+  // Assigns each hypothesis a slot for its new entry.
   void give_slots() {
     std::vector<SlotMask> taken;
     for (Sentence& sentence : sentences_) {
@@ -191,7 +191,7 @@ class Caches {
   std::vector<Sentence>& sentences() { return sentences_; }
   const Hypothesis& hypothesis(int row) const { return hypotheses_[row]; }
 
-  // The sentences that are still searched for.
+  // The sentences that are still being searched.
   std::vector<const Sentence*> living() const {
     std::vector<const Sentence*> found;
     for (const Sentence& sentence : sentences_) {
@@ -202,7 +202,7 @@ class Caches {
     return found;
   }
 
-  std::shared_ptr<const Shortlist> shortlist;  // of the tokens that sentences may say; none: all tokens
+  std::shared_ptr<const Shortlist> shortlist;  // null: the whole vocabulary
 
  private:
   void group() {

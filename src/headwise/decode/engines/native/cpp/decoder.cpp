@@ -1,4 +1,4 @@
-// What Python calls (library.py). Each function that can fail gives an error number; none lets an exception out.
+// The C interface that library.py calls. Functions that can fail return an error number; none throws.
 #include <memory>
 #include <mutex>
 #include <new>
@@ -12,7 +12,7 @@ using namespace headwise;
 
 enum Error : int { kNone = 0, kNoMemory = 1, kBadToken = 2, kBadRow = 3, kNoWayOn = 4, kOther = 5 };
 
-// A search keeps its engine: it may be closed after it.
+// A search holds its engine alive.
 struct Search {
   std::shared_ptr<Engine> engine;
   Caches caches;
@@ -68,12 +68,12 @@ int headwise_engine_new(int threads, EngineHandle** engine) {
 
 void headwise_engine_free(EngineHandle* engine) { delete engine; }
 
-// Weights are copied: what they came from may go.
-int headwise_add_matrix(EngineHandle* engine, const int8_t* weight, const float* steps, const float* bias, int outputs,
+// Weights are copied.
+int headwise_add_matrix(EngineHandle* engine, const int8_t* weight, const float* scales, const float* bias, int outputs,
                         int inputs, float filler, int* number) {
   return guarded([&] {
     auto& matrices = (*engine)->model().matrices;
-    matrices.push_back(std::make_unique<Matrix>(weight, steps, bias, outputs, inputs, filler));
+    matrices.push_back(std::make_unique<Matrix>(weight, scales, bias, outputs, inputs, filler));
     *number = int(matrices.size()) - 1;
     return kNone;
   });
@@ -116,8 +116,8 @@ int headwise_set_output(EngineHandle* engine, int matrix) {
   });
 }
 
-// Tokens of all sentences one after the other, their places in their sentences, and the sentences' lengths.
-int headwise_search_new(EngineHandle* engine, const int64_t* tokens, const int64_t* places, const int64_t* lengths,
+// The tokens of all sentences one after the other, their positions, and the sentences' lengths.
+int headwise_search_new(EngineHandle* engine, const int64_t* tokens, const int64_t* positions, const int64_t* lengths,
                         int sentences, const float* position_rows, const float* cosine, const float* sine, int pairs,
                         Search** search) {
   return guarded([&]() -> int {
@@ -130,7 +130,7 @@ int headwise_search_new(EngineHandle* engine, const int64_t* tokens, const int64
       return kBadToken;
     }
     std::unique_ptr<Search> made(new Search{*engine, Caches((*engine)->store())});
-    const Sources sources{tokens, places, lengths, sentences};
+    const Sources sources{tokens, positions, lengths, sentences};
     (*engine)->start(made->caches, sources, Positions{position_rows, Rotation{cosine, sine, pairs}});
     *search = made.release();
     return kNone;
@@ -138,13 +138,13 @@ int headwise_search_new(EngineHandle* engine, const int64_t* tokens, const int64
 }
 
 void headwise_search_free(Search* search) {
-  // The caches go back to the engine while it is there, and nobody else uses it.
+  // The blocks of the caches are returned while the engine is alive, and nobody else uses it.
   std::shared_ptr<Engine> engine = search->engine;
   std::lock_guard<std::mutex> guard(engine->mutex());
   delete search;
 }
 
-// Tokens that any sentence may say, ascending; for `headwise_search_restrict`.
+// Tokens that all sentences may use, ascending; for `headwise_search_restrict`.
 int headwise_selection_new(EngineHandle* engine, const int64_t* tokens, int count, SelectionHandle** selection) {
   return guarded([&]() -> int {
     std::lock_guard<std::mutex> guard((*engine)->mutex());
@@ -158,8 +158,8 @@ int headwise_selection_new(EngineHandle* engine, const int64_t* tokens, int coun
 
 void headwise_selection_free(SelectionHandle* selection) { delete selection; }
 
-// Before the first step: the tokens that each sentence may say beside the common ones, ascending, one sentence after the
-// other, and how many each has. Where none has at least the log-probability `sure`, all tokens may be said.
+// Before the first step: the tokens that each sentence may use besides the common ones, ascending, one sentence after the
+// other, and their counts. At a step where none has at least the log-probability `sure`, all tokens are allowed.
 int headwise_search_restrict(Search* search, const SelectionHandle* common, const int64_t* tokens,
                              const int64_t* counts, float sure) {
   return guarded([&]() -> int {
@@ -187,8 +187,8 @@ int headwise_search_select(Search* search, const int64_t* rows, int count) {
   });
 }
 
-// One token a row. The likeliest `count` tokens of each row but the banned ones, the table of all if it is given, and
-// whom the rows attend to in the source, in one layer, if that is given.
+// Decodes one token per row. Writes the likeliest `count` tokens of each row that are not banned, the table of all
+// log-probabilities if it is given, and the cross-attention of one layer if that is given.
 int headwise_search_step(Search* search, const int64_t* tokens, int rows, const float* position_row,
                          const float* cosine, const float* sine, int pairs, const int64_t* banned, int banned_count,
                          int count, float* log_probabilities, int64_t* best, float* table, float* attention,
@@ -214,7 +214,7 @@ int headwise_search_step(Search* search, const int64_t* tokens, int rows, const 
   });
 }
 
-// A whole search from a `Search` on that has not made a step. `prefixes`: of all sentences one after the other.
+// A whole search, from a `Search` before its first step. `prefixes`: of all sentences one after the other.
 int headwise_beam_new(Search* search, const SearchSettings* settings, const int64_t* ends, int ends_count,
                       const int64_t* forbidden, int forbidden_count, const int64_t* limits, const int64_t* prefixes,
                       const int64_t* prefix_lengths, BeamSearch** beam) {
@@ -240,18 +240,18 @@ int headwise_beam_new(Search* search, const SearchSettings* settings, const int6
 
 void headwise_beam_free(BeamSearch* beam) { delete beam; }
 
-// Goes on while the table tells of the next place; `done`: nothing is left to do.
+// Searches on to length `limit`, for which the table has positions; `done`: all sentences are.
 int headwise_beam_run(BeamSearch* beam, Search* search, const float* position_rows, const float* cosine,
-                      const float* sine, int pairs, int places, int* done) {
+                      const float* sine, int pairs, int limit, int* done) {
   return guarded([&]() -> int {
     std::lock_guard<std::mutex> guard(search->engine->mutex());
     const Positions table{position_rows, Rotation{cosine, sine, pairs}};
-    *done = beam->run(*search->engine, search->caches, table, places);
+    *done = beam->run(*search->engine, search->caches, table, limit);
     return kNone;
   });
 }
 
-// How many results there are for each sentence, and how many tokens all of them have.
+// The number of results of each sentence, and the number of tokens of all of them.
 int headwise_beam_sizes(const BeamSearch* beam, int64_t* counts, int64_t* tokens) {
   return guarded([&] {
     *tokens = 0;
@@ -266,7 +266,7 @@ int headwise_beam_sizes(const BeamSearch* beam, int64_t* counts, int64_t* tokens
   });
 }
 
-// All results, sentence by sentence and best first: a number for each, and their tokens one after the other.
+// All results, sentence by sentence and best first: one number per result, and their tokens one after the other.
 int headwise_beam_results(const BeamSearch* beam, int64_t* lengths, int64_t* finished, float* log_probabilities,
                           double* scores, int64_t* tokens) {
   return guarded([&] {

@@ -1,4 +1,4 @@
-// The encoder and one step of the decoder, over rows that stand close together: no padding anywhere.
+// The encoder and one step of the decoder, over packed rows: there is no padding.
 #pragma once
 
 #include <algorithm>
@@ -16,24 +16,24 @@
 
 namespace headwise {
 
-// What tells tokens where they stand: rows that are added to embeddings (or none), and angles.
+// A position table: rows to add to embeddings (or null), and rotary angles.
 struct Positions {
   const float* rows;
   Rotation rotation;
 };
 
-// The real tokens of all sentences, one sentence after the other.
+// The tokens of all sentences without padding, one sentence after the other.
 struct Sources {
   const int64_t* tokens;
-  const int64_t* places;   // of the tokens in their sentences
-  const int64_t* lengths;  // of the sentences
+  const int64_t* positions;  // of the tokens in their sentences
+  const int64_t* lengths;    // of the sentences
   int sentences;
 };
 
-// Where to tell whom rows attend to in a source, head by head: [rows][heads][width], in one layer of the decoder.
+// Where to write the cross-attention weights [rows][heads][width] of one layer of the decoder.
 struct Capture {
-  float* weights;  // or none
-  int width;       // as many as there are slots in the blocks of the longest source, at least
+  float* weights;  // or null
+  int width;       // at least as many as there are slots in the blocks of the longest source
   int layer;
 };
 
@@ -43,7 +43,7 @@ class Engine {
 
   ~Engine() {
     if (!threads_->belong_here()) {
-      threads_.release();  // in a forked process there is nothing to end
+      threads_.release();  // in a forked process there are no threads to join
     }
   }
 
@@ -51,7 +51,7 @@ class Engine {
   BlockStore& store() { return store_; }
   std::mutex& mutex() { return mutex_; }
 
-  // To be called before the first search, once the model is complete.
+  // Must be called before the first search, once the model is complete.
   void model_is_complete() { store_.set_size(std::max(model_.past_size, model_.memory_size)); }
 
   void start(Caches& caches, const Sources& sources, const Positions& positions) {
@@ -59,24 +59,25 @@ class Engine {
     for (int sentence = 0; sentence < sources.sentences; sentence++) {
       caches.add_sentence(int(sources.lengths[sentence]));
     }
-    // Some sentences at a time: what lies between two products then stays in the caches of the CPU.
+    // Some sentences at a time, so that intermediate rows stay in the CPU's caches.
     std::vector<Sentence>& sentences = caches.sentences();
     const int64_t* tokens = sources.tokens;
-    const int64_t* places = sources.places;
+    const int64_t* token_positions = sources.positions;
     for (size_t first = 0; first < sentences.size();) {
       size_t last = first;
       int rows = 0;
       do {
         rows += sentences[last++].length;
       } while (last < sentences.size() && rows + sentences[last].length <= kEncodedRows);
-      encode(sentences.data() + first, int(last - first), rows, tokens, places, positions);
+      encode(sentences.data() + first, int(last - first), rows, tokens, token_positions, positions);
       tokens += rows;
-      places += rows;
+      token_positions += rows;
       first = last;
     }
   }
 
-  // The next token of each row, all at the same position, into the caches; and what may follow it, if that is asked.
+  // Decodes the next token of each row, all at the same position: extends the caches, and ranks the tokens that may
+  // follow if `ranking` asks for them.
   void step(Caches& caches, const int64_t* tokens, const Positions& positions, const Ranking& ranking,
             const Capture& capture = {}) {
     wake_after_fork();
@@ -98,10 +99,10 @@ class Engine {
         enter(model_.target, row, int(tokens[row]), positions.rows);
       }
     });
-    int layer = -1;  // of those that attend to the source
+    int layer = -1;  // counts the layers with cross-attention
     run(model_.target, rows, [&](const Sublayer& sublayer) {
       layer += sublayer.kind == Kind::kCrossAttention;
-      const bool told = capture.weights && layer == capture.layer;
+      const bool captured = capture.weights && layer == capture.layer;
       const int items = int(living.size()) * sublayer.key_heads;
       threads_->for_ranges(items, [&](int begin, int end, int thread) {
         for (int item = begin; item < end; item++) {
@@ -110,7 +111,7 @@ class Engine {
           if (sublayer.kind == Kind::kSelfAttention) {
             attend_past(caches, sentence, sublayer, head, positions.rotation, thread);
           } else {
-            attend_memory(sentence, sublayer, head, thread, told ? capture : Capture{});
+            attend_memory(sentence, sublayer, head, thread, captured ? capture : Capture{});
           }
         }
       });
@@ -126,13 +127,13 @@ class Engine {
     vocabulary_.rank_within(*threads_, *model_.output, *caches.shortlist, sentence_of, quantised_, rows, ranking);
   }
 
-  // Some tokens, as `restrict` takes them.
+  // Packs tokens for `restrict`.
   std::shared_ptr<const Selection> select(const int64_t* tokens, int count) {
     wake_after_fork();
     return std::make_shared<Selection>(*threads_, *model_.output, std::vector<int32_t>(tokens, tokens + count));
   }
 
-  // From now on the sentences of a search may say `common` and their own tokens alone (see shortlist.h).
+  // Restricts the sentences of a search to the `common` tokens and their own (see shortlist.h).
   void restrict(Caches& caches, std::shared_ptr<const Selection> common, const int64_t* tokens, const int64_t* counts,
                 float sure) {
     wake_after_fork();
@@ -143,7 +144,7 @@ class Engine {
  private:
   static constexpr int kEncodedRows = 512;
 
-  // What a thread needs for attention.
+  // Buffers of a thread for attention.
   struct Scratch {
     Array<float> weights;
     Array<Cached> entries;  // keys and values of one head of a source
@@ -178,12 +179,12 @@ class Engine {
     projected_.make_room(rows * row_stride(projected));
     context_.make_room(size_t(rows) * context_width_);
     quantised_values_.make_room(rows * quantised_stride(inputs));
-    quantised_steps_.make_room(rows);
+    quantised_scales_.make_room(rows);
     quantised_sums_.make_room(rows);
-    quantised_ = {quantised_values_.data(), 0, quantised_steps_.data(), quantised_sums_.data()};
+    quantised_ = {quantised_values_.data(), 0, quantised_scales_.data(), quantised_sums_.data()};
   }
 
-  // For so many rows of a sentence and blocks of its cache; `tokens` of a source that attends to itself.
+  // Sizes the buffers for rows per sentence and blocks of its cache; `tokens`: of a source that attends to itself.
   void make_attention_room(const Side& side, size_t rows, size_t blocks, size_t tokens) {
     size_t queries = 0;
     size_t entries = 0;
@@ -210,11 +211,11 @@ class Engine {
     });
   }
 
-  // Rows of inputs close together, and as in `row_stride` at no power of two.
+  // Rows of inputs are packed, but not at a power of two (see `row_stride`).
   static size_t quantised_stride(int inputs) { return size_t(round_up(inputs, 64)) + 64; }
   void expect_inputs(int inputs) { quantised_.stride = quantised_stride(inputs); }
 
-  // The embedding of a token becomes a row of the states.
+  // Embeds a token as a row of the states.
   void enter(const Side& side, int row, int token, const float* position) {
     float* x = states_.data() + row * width_;
     side.embedding->row(token, side.embedding_factor, x);
@@ -227,7 +228,7 @@ class Engine {
     settle(side, row, side.embedding_norm, side.norm_before(0));
   }
 
-  // Between two sublayers: the norm that ends one, the norm that begins the next, whose input is then in `quantised_`.
+  // Between two sublayers: the norm after one and the norm before the next, whose input is quantised.
   void settle(const Side& side, int row, const Norm* after, const Norm* before) {
     float* x = states_.data() + row * width_;
     if (after) {
@@ -241,7 +242,7 @@ class Engine {
     quantise(x, side.width, quantised_, row);
   }
 
-  // All sublayers; `attend(sublayer)` makes contexts of what is projected.
+  // Computes all sublayers; `attend(sublayer)` computes the attention contexts from the projections.
   template <class Attend>
   void run(const Side& side, int rows, Attend&& attend) {
     for (size_t index = 0; index < side.sublayers.size(); index++) {
@@ -276,7 +277,7 @@ class Engine {
     }
   }
 
-  void encode(Sentence* sentences, int count, int rows, const int64_t* tokens, const int64_t* places,
+  void encode(Sentence* sentences, int count, int rows, const int64_t* tokens, const int64_t* token_positions,
               const Positions& positions) {
     const Side& side = model_.source;
     make_room(side, rows);
@@ -291,7 +292,7 @@ class Engine {
     expect_inputs(side.width);
     threads_->for_ranges(rows, [&](int begin, int end, int) {
       for (int row = begin; row < end; row++) {
-        const float* position = positions.rows ? positions.rows + size_t(places[row]) * side.width : nullptr;
+        const float* position = positions.rows ? positions.rows + size_t(token_positions[row]) * side.width : nullptr;
         enter(side, row, int(tokens[row]), position);
       }
     });
@@ -300,7 +301,7 @@ class Engine {
         for (int item = begin; item < end; item++) {
           const int sentence = item / sublayer.key_heads;
           const int first = firsts[sentence];
-          attend_source(sentences[sentence], first, places + first, sublayer, item % sublayer.key_heads,
+          attend_source(sentences[sentence], first, token_positions + first, sublayer, item % sublayer.key_heads,
                         positions.rotation, thread);
         }
       });
@@ -312,7 +313,7 @@ class Engine {
     }
   }
 
-  // Keys and values of the encoded rows, for one layer of the decoder.
+  // Stores the keys and values of the encoded rows for one layer of the decoder.
   void remember(Sentence* sentences, int count, int rows, const std::vector<int>& firsts, const Sublayer& sublayer) {
     const size_t stride = row_stride(sublayer.memory->outputs());
     const int width = sublayer.head_width;
@@ -336,7 +337,7 @@ class Engine {
     return sublayer.offset + head_size(sublayer.head_width) * head;
   }
 
-  // The projections of a row: queries of all heads, then keys, then values.
+  // The projections of a row are the queries of all heads, then the keys, then the values.
   float* query_of(const Sublayer& sublayer, int row, int head) {
     return projected_.data() + row * stride_ + size_t(head) * sublayer.head_width;
   }
@@ -347,7 +348,7 @@ class Engine {
     return query_of(sublayer, row, sublayer.heads + sublayer.key_heads + key_head);
   }
 
-  // Queries of the heads that share a key head.
+  // Adds the queries of the heads that share a key head.
   Query* add_queries(const Sublayer& sublayer, int row, int key_head, const SlotMask* mask, Query* to) {
     for (int head = key_head * sublayer.group(); head < (key_head + 1) * sublayer.group(); head++) {
       float* context = context_.data() + size_t(row) * context_width_ + size_t(head) * sublayer.head_width;
@@ -366,8 +367,8 @@ class Engine {
     rotation.apply(key_of(sublayer, row, key_head), position);
   }
 
-  // A source attends to itself.
-  void attend_source(const Sentence& sentence, int first, const int64_t* places, const Sublayer& sublayer, int head,
+  // Self-attention of a source.
+  void attend_source(const Sentence& sentence, int first, const int64_t* positions, const Sublayer& sublayer, int head,
                      const Rotation& rotation, int thread) {
     Scratch& scratch = scratch_[thread];
     const int width = sublayer.head_width;
@@ -378,7 +379,7 @@ class Engine {
     Query* end = scratch.queries.data();
     for (int place = 0; place < sentence.length; place++) {
       const int row = first + place;
-      rotate(sublayer, row, head, rotation, int(places[place]));
+      rotate(sublayer, row, head, rotation, int(positions[place]));
       const float* value = value_of(sublayer, row, head);
       store_entry(scratch.blocks[place / kSlots], width, place % kSlots, key_of(sublayer, row, head), value);
       end = add_queries(sublayer, row, head, sentence.memory_mask.data(), end);
@@ -387,7 +388,7 @@ class Engine {
     attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
   }
 
-  // The hypotheses of a sentence attend to what they stem from, and to their new entries.
+  // Causal self-attention: the hypotheses of a sentence attend to their past and to their new entries.
   void attend_past(const Caches& caches, const Sentence& sentence, const Sublayer& sublayer, int head,
                    const Rotation& rotation, int thread) {
     Scratch& scratch = scratch_[thread];
@@ -405,7 +406,7 @@ class Engine {
     attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
   }
 
-  // The hypotheses of a sentence attend to its source.
+  // Cross-attention: the hypotheses of a sentence attend to its source.
   void attend_memory(const Sentence& sentence, const Sublayer& sublayer, int key_head, int thread,
                      const Capture& capture) {
     Scratch& scratch = scratch_[thread];
@@ -429,14 +430,14 @@ class Engine {
   std::mutex mutex_;
   std::unique_ptr<Threads> threads_;
   std::vector<Scratch> scratch_;
-  size_t width_ = 0;       // from row to row of the states
-  size_t stride_ = 0;      // and of the projections
-  int context_width_ = 0;  // and of the contexts
+  size_t width_ = 0;       // stride of the rows of the states
+  size_t stride_ = 0;      // ... of the projections
+  int context_width_ = 0;  // ... of the contexts
   Array<float> states_;
   Array<float> projected_;
   Array<float> context_;
   Array<int8_t> quantised_values_;
-  Array<float> quantised_steps_;
+  Array<float> quantised_scales_;
   Array<int32_t> quantised_sums_;
   QuantisedRows quantised_{};
 };

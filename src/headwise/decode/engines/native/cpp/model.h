@@ -12,18 +12,19 @@ namespace headwise {
 
 enum class Kind : int32_t { kSelfAttention = 0, kCrossAttention = 1, kFeedForward = 2 };
 
-// As Python gives it; library.py has the same fields. Norms and matrices are numbers, -1: none.
+// As Python passes it: library.py declares the same fields, and compares the size. Norms and matrices are numbers, -1:
+// none.
 struct SublayerDescription {
   Kind kind;
   int32_t norm_before;
   int32_t norm_after;
-  int32_t project;  // queries, keys and values; queries alone; or what expands, behind the gate if there is one
-  int32_t memory;   // keys and values of the source, of cross-attention
+  int32_t project;  // query, key and value; query alone; or the expansion, after the gate if there is one
+  int32_t memory;   // keys and values of the source, for cross-attention
   int32_t output;
   int32_t heads;
   int32_t key_heads;
   int32_t head_width;
-  int32_t hidden;  // width between the two products of a feed-forward
+  int32_t hidden;  // inner width of a feed-forward
   Activation activation;
   int32_t gated;
 };
@@ -50,7 +51,7 @@ struct Sublayer {
   int hidden;
   Activation activation;
   bool gated;
-  size_t offset;  // of its heads in a block of the cache
+  size_t offset;  // where its heads begin in a block of the cache
 
   int group() const { return heads / key_heads; }
 };
@@ -63,7 +64,7 @@ struct Side {
   const Norm* final_norm = nullptr;
   std::vector<Sublayer> sublayers;
 
-  // What the rows go through before sublayer `index`, or before what follows the last one.
+  // The norm before sublayer `index`, or the final norm after the last one.
   const Norm* norm_before(size_t index) const {
     return index < sublayers.size() ? sublayers[index].norm_before : final_norm;
   }
@@ -75,8 +76,8 @@ struct Model {
   Side source;
   Side target;
   const Matrix* output = nullptr;
-  size_t past_size = 0;    // of a block of the target
-  size_t memory_size = 0;  // of a block of the source
+  size_t past_size = 0;    // size of a block of the target
+  size_t memory_size = 0;  // size of a block of the source
 
   const Matrix* matrix(int index) const { return index < 0 ? nullptr : matrices.at(index).get(); }
   const Norm* norm(int index) const { return index < 0 ? nullptr : norms.at(index).get(); }

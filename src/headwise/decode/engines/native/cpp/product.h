@@ -1,9 +1,9 @@
-// Matrix products in eight bits.
+// Matrix products in int8.
 //
-// A weight is kept as its int8 value + 128 without a sign, because the instruction multiplies bytes without a sign by
-// bytes with one; the sum of the inputs takes the 128 out again:
-//   y[m][n] = (sum_k x[m][k] * w[n][k] - 128 * sum_k x[m][k]) * row_step[m] * step[n] + bias[n]
-// Whole numbers add up exactly, so a row comes out the same whatever rows are computed with it.
+// A weight is stored as its int8 value + 128, unsigned, because the instruction multiplies unsigned by signed bytes; the
+// sum of the inputs takes the 128 out again:
+//   y[m][n] = (sum_k x[m][k] * w[n][k] - 128 * sum_k x[m][k]) * row_scale[m] * scale[n] + bias[n]
+// Integers add up exactly, so the result of a row does not depend on the rows that are computed with it.
 #pragma once
 
 #include <algorithm>
@@ -13,25 +13,25 @@
 
 namespace headwise {
 
-constexpr int kPanel = 32;  // outputs of a panel: two vectors of sums
-constexpr int kQuad = 4;    // inputs that one instruction multiplies and adds up
+constexpr int kPanel = 32;  // outputs per panel: two vectors of sums
+constexpr int kQuad = 4;    // inputs that one instruction multiplies and adds
 constexpr int kShift = 128;
 
-// Rows of inputs in int8, each with its own step.
+// Rows of inputs in int8, each with its own quantisation scale.
 struct QuantisedRows {
   int8_t* values;
   size_t stride;
-  float* steps;
+  float* scales;
   int32_t* sums;
 };
 
 class Matrix {
  public:
-  // From int8 weights [outputs, inputs]. Outputs that fill up the last panel are `filler` for any input.
-  Matrix(const int8_t* weight, const float* steps, const float* bias, int outputs, int inputs, float filler)
+  // Packs int8 weights [outputs, inputs]. The outputs that pad the last panel are `filler` for any input.
+  Matrix(const int8_t* weight, const float* scales, const float* bias, int outputs, int inputs, float filler)
       : Matrix(outputs, inputs, filler) {
     for (int output = 0; output < outputs; output++) {
-      steps_[output] = steps[output];
+      scales_[output] = scales[output];
       bias_[output] = bias ? bias[output] : 0.0f;
       const int8_t* from = weight + size_t(output) * inputs;
       uint8_t* to = quads(output);
@@ -44,26 +44,26 @@ class Matrix {
     }
   }
 
-  // Without weights, to be filled with outputs of other matrices. What is not is `filler`: the least likely of all.
+  // An empty matrix, to be filled with outputs of other matrices; the rest is `filler`, by default never the likeliest.
   Matrix(int outputs, int inputs, float filler = -kInfinity)
       : inputs_(inputs), outputs_(outputs), panels_(round_up(outputs, kPanel) / kPanel) {
     const size_t padded = size_t(panels_) * kPanel;
     weights_ = Array<uint8_t>(padded * inputs);
-    steps_ = Array<float>(padded);
+    scales_ = Array<float>(padded);
     bias_ = Array<float>(padded);
     std::memset(weights_.data(), kShift, padded * inputs);
-    std::fill_n(steps_.data(), padded, 0.0f);
+    std::fill_n(scales_.data(), padded, 0.0f);
     std::fill_n(bias_.data(), padded, filler);
   }
 
-  // An output of another matrix with as many inputs becomes one of this.
+  // Copies an output (row) of another matrix with as many inputs.
   void take(int output, const Matrix& other, int row) {
     const uint8_t* from = other.quads(row);
     uint8_t* to = quads(output);
     for (int input = 0; input < inputs_; input += kQuad, from += kPanel * kQuad, to += kPanel * kQuad) {
       std::memcpy(to, from, kQuad);
     }
-    steps_[output] = other.steps_[row];
+    scales_[output] = other.scales_[row];
     bias_[output] = other.bias_[row];
   }
 
@@ -71,22 +71,22 @@ class Matrix {
   int outputs() const { return outputs_; }
   int panels() const { return panels_; }
   const uint8_t* panel(int index) const { return weights_.data() + size_t(index) * kPanel * inputs_; }
-  const float* steps(int panel) const { return steps_.data() + size_t(panel) * kPanel; }
+  const float* scales(int panel) const { return scales_.data() + size_t(panel) * kPanel; }
   const float* bias(int panel) const { return bias_.data() + size_t(panel) * kPanel; }
 
-  // The weights of one output as floats, times a factor: an embedding that shares its matrix with the output.
+  // The weights of one output as floats, times a factor: an embedding that is tied to the output projection.
   void row(int output, float factor, float* to) const {
     const uint8_t* from = quads(output);
-    const float step = steps_[output] * factor;
+    const float scale = scales_[output] * factor;
     for (int input = 0; input < inputs_; input += kQuad, from += kPanel * kQuad) {
       for (int i = 0; i < kQuad; i++) {
-        to[input + i] = float(int(from[i]) - kShift) * step;
+        to[input + i] = float(int(from[i]) - kShift) * scale;
       }
     }
   }
 
  private:
-  // Panels [inputs / 4][32 outputs][4 inputs]: what the inner loop reads lies in the order in which it reads it.
+  // Panels [inputs / 4][32 outputs][4 inputs]: the order in which the inner loop reads them.
   uint8_t* quads(int output) const {
     return weights_.data() + size_t(output / kPanel) * kPanel * inputs_ + output % kPanel * kQuad;
   }
@@ -95,37 +95,37 @@ class Matrix {
   int outputs_;
   int panels_;
   Array<uint8_t> weights_;
-  Array<float> steps_;
+  Array<float> scales_;
   Array<float> bias_;
 };
 
-// From row to row of what a product writes. The odd line keeps the rows of a tile out of each other's way in the caches:
-// at distances of a power of two they would all want the same places.
+// The stride of the rows that a product writes. The extra line keeps the rows of a tile apart in the CPU's caches: at
+// distances of a power of two they would all map to the same sets.
 inline size_t row_stride(int outputs) { return size_t(round_up(outputs, kPanel)) + kLanes; }
 
 enum class Write { kStore, kAdd };
 
-// sums += four products each. Written out, because GCC moves the sums of the intrinsic from register to register.
+// sums += four products each. In assembler, because GCC moves the sums of the intrinsic from register to register.
 inline void multiply_and_add(__m512i& sums, __m512i weights, __m512i inputs) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(weights), "v"(inputs));
 }
 
-// Sixteen outputs of a row, from their sums.
+// Writes sixteen outputs of a row from their integer sums.
 template <Write write>
-inline void finish(__m512i sum, __m512i shift, __m512 row_step, const float* steps, const float* bias, float* to) {
+inline void finish(__m512i sum, __m512i shift, __m512 row_scale, const float* scales, const float* bias, float* to) {
   const __m512 whole = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, shift));
-  const __m512 scaled = _mm512_mul_ps(whole, _mm512_load_ps(steps));
-  __m512 y = _mm512_fmadd_ps(scaled, row_step, _mm512_load_ps(bias));
+  const __m512 scaled = _mm512_mul_ps(whole, _mm512_load_ps(scales));
+  __m512 y = _mm512_fmadd_ps(scaled, row_scale, _mm512_load_ps(bias));
   if (write == Write::kAdd) {
     y = _mm512_add_ps(y, _mm512_loadu_ps(to));
   }
   _mm512_storeu_ps(to, y);
 }
 
-// From so many rows on a panel takes long enough to fetch the next one meanwhile; a single row only waits for memory.
+// From so many rows on, a panel takes long enough to prefetch the next one; a single row only waits for memory.
 constexpr int kPrefetchRows = 4;
 
-// `Rows` rows times one panel. The loops over rows must be unrolled, or the sums would not stay in registers.
+// Multiplies `Rows` rows by one panel. The loops over rows must be unrolled to keep the sums in registers.
 template <int Rows, Write write>
 void multiply_tile(const QuantisedRows& x, int first, const Matrix& matrix, int panel, float* out, size_t stride) {
   const int inputs = matrix.inputs();
@@ -154,18 +154,18 @@ void multiply_tile(const QuantisedRows& x, int first, const Matrix& matrix, int 
       multiply_and_add(high[r], right, repeated);
     }
   }
-  const float* steps = matrix.steps(panel);
+  const float* scales = matrix.scales(panel);
   const float* bias = matrix.bias(panel);
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; r++) {
     const __m512i shift = _mm512_set1_epi32(kShift * x.sums[first + r]);
-    const __m512 row_step = _mm512_set1_ps(x.steps[first + r]);
-    finish<write>(low[r], shift, row_step, steps, bias, out + r * stride);
-    finish<write>(high[r], shift, row_step, steps + kLanes, bias + kLanes, out + r * stride + kLanes);
+    const __m512 row_scale = _mm512_set1_ps(x.scales[first + r]);
+    finish<write>(low[r], shift, row_scale, scales, bias, out + r * stride);
+    finish<write>(high[r], shift, row_scale, scales + kLanes, bias + kLanes, out + r * stride + kLanes);
   }
 }
 
-// Rows [first, last) times one panel; `out` is where the first of them goes.
+// Multiplies rows [first, last) by one panel; `out` receives the first of them.
 template <Write write>
 inline void multiply_panel(
     const QuantisedRows& x, int first, int last, const Matrix& matrix, int panel, float* out, size_t stride) {
@@ -184,7 +184,7 @@ inline void multiply_panel(
   }
 }
 
-// Panels [begin, end) of the product of `rows` rows, to out[row * stride + output].
+// Multiplies `rows` rows by panels [begin, end), to out[row * stride + output].
 template <Write write>
 void multiply(const QuantisedRows& x, int rows, const Matrix& matrix, int begin, int end, float* out, size_t stride) {
   constexpr int kRowBytes = 128 * 1024;  // as many rows at a time as stay in the second-level cache

@@ -1,4 +1,4 @@
-// What happens to single rows between matrix products: norms, activations, rounding to int8, rotation.
+// Operations on single rows between matrix products: norms, activations, quantisation, rotation.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ struct Norm {
   bool centred;  // LayerNorm takes the mean out first, RMSNorm does not
 };
 
-// y may be x.
+// LayerNorm or RMSNorm of x; y may be x.
 inline void normalise(const float* x, const Norm& norm, int width, float* y) {
   float mean = 0.0f;
   if (norm.centred) {
@@ -40,7 +40,7 @@ inline void normalise(const float* x, const Norm& norm, int width, float* y) {
   }
 }
 
-// x [width] becomes row `row` of `rows`: its largest value is 127 steps.
+// Quantises x [width] to row `row` of `rows`; the scale is a 127th of its largest value.
 inline void quantise(const float* x, int width, const QuantisedRows& rows, int row) {
   __m512 largest = _mm512_setzero_ps();
   for (int k = 0; k < width; k += kLanes) {
@@ -55,7 +55,7 @@ inline void quantise(const float* x, int width, const QuantisedRows& rows, int r
     sum = _mm512_add_epi32(sum, whole);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to + k), _mm512_cvtsepi32_epi8(whole));
   }
-  rows.steps[row] = size / 127.0f;
+  rows.scales[row] = size / 127.0f;
   rows.sums[row] = _mm512_reduce_add_epi32(sum);
 }
 
@@ -95,7 +95,7 @@ inline void activate_as(float* x, int width, const float* gated) {
   }
 }
 
-// x [width] in place; times `gated`, where there is a gate.
+// Applies an activation to x [width] in place; multiplies by `gated`, where there is a gate.
 inline void activate(float* x, int width, Activation kind, const float* gated) {
   switch (kind) {
     case Activation::kRelu: return activate_as<Activation::kRelu>(x, width, gated);
@@ -105,13 +105,13 @@ inline void activate(float* x, int width, Activation kind, const float* gated) {
   }
 }
 
-// Cosines and sines of positions, [positions][pairs]; no pairs, no rotation.
+// Rotary encoding: cosines and sines of positions, [positions][pairs]; no pairs, no rotation.
 struct Rotation {
   const float* cosine;
   const float* sine;
   int pairs;
 
-  // Turns the pairs (first half, second half) of the beginning of a head.
+  // Rotates the pairs (first half, second half) of the first values of a head.
   void apply(float* head, int position) const {
     const float* c = cosine + size_t(position) * pairs;
     const float* s = sine + size_t(position) * pairs;

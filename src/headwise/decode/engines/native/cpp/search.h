@@ -1,7 +1,7 @@
-// Greedy and beam search over an engine: no Python from token to token.
+// Greedy and beam search over an engine, without Python between tokens.
 //
-// The rules are those of search.py, which is what this is held to: the same hypotheses, with the same scores to the last
-// bit. What it does not know (n-grams that may not be repeated, drawing at random) is left to Python.
+// The rules are those of search/beam.py, which tests hold this to: the same hypotheses, with the same scores to the last
+// bit. Repeated n-grams and sampling are left to Python.
 #pragma once
 
 #include <algorithm>
@@ -15,30 +15,30 @@
 
 namespace headwise {
 
-// As Python gives it; library.py has the same fields.
+// As Python passes it: library.py declares the same fields, and compares the size.
 struct SearchSettings {
   int32_t sos;
   int32_t beam;
   int32_t nbest;
-  int32_t kept;  // ended hypotheses of a sentence that decide when it is done
+  int32_t kept;  // finished hypotheses of a sentence that decide when it is done
   int32_t min_length;
   int32_t unscored;  // leading tokens of a prefix that count neither in log-probability nor in length
-  int32_t exact;  // or it ends once the best living hypothesis is no better than what is kept
+  int32_t exact;  // if 0, stops once the best live hypothesis is no better than the finished ones
   double length_penalty;
 };
 
-// A model that leaves no possible next token breaks its contract; whatever was said now would be made up.
+// Thrown where a model leaves no possible next token: it breaks its contract, and any output would be made up.
 struct NoWayOn : std::runtime_error {
   NoWayOn() : std::runtime_error("no possible next token") {}
 };
 
-// A result: its tokens are found from the last one back.
+// A result; its tokens are found from the last one backwards.
 struct Ended {
   int32_t node;
-  int32_t length;  // with the token that ends it
+  int32_t length;  // including the end token
   float log_probability;
   double score;
-  bool finished;  // by such a token, and not by the limit
+  bool finished;  // by an end token, not by the length limit
 };
 
 class BeamSearch {
@@ -55,10 +55,10 @@ class BeamSearch {
     }
   }
 
-  // Goes on until all sentences are done (true), or all `places`, of which the table tells, are taken.
-  bool run(Engine& engine, Caches& caches, const Positions& table, int places) {
+  // Searches on to length `limit`, for which the table has positions; true once all sentences are done.
+  bool run(Engine& engine, Caches& caches, const Positions& table, int limit) {
     const int width = engine.model().target.width;
-    while (!rows_.empty() && length_ < places) {
+    while (!rows_.empty() && length_ < limit) {
       Positions here = table;
       if (here.rows) {
         here.rows += size_t(length_) * width;
@@ -88,8 +88,8 @@ class BeamSearch {
   // Writes the tokens of a result, [length].
   void write_tokens(const Ended& ended, int64_t* tokens) const {
     int32_t node = ended.node;
-    for (int place = ended.length - 1; place >= 0; place--) {
-      tokens[place] = nodes_[node].token;
+    for (int position = ended.length - 1; position >= 0; position--) {
+      tokens[position] = nodes_[node].token;
       node = nodes_[node].parent;
     }
   }
@@ -97,13 +97,13 @@ class BeamSearch {
  private:
   static constexpr int32_t kRoot = -1;
 
-  // The last token of a hypothesis. Hypotheses that begin alike share what they begin with.
+  // The last token of a hypothesis. Hypotheses with a common prefix share its nodes.
   struct Node {
     int32_t parent;
     int32_t token;
   };
 
-  // A living hypothesis; those of a sentence stand together, likeliest first.
+  // A live hypothesis; those of a sentence are neighbours, likeliest first.
   struct Row {
     int sentence;
     int32_t node;
@@ -141,7 +141,7 @@ class BeamSearch {
     return {add_node(made), length_, made.total, score(made.total, length_), ends(made.token)};
   }
 
-  // The likeliest next tokens of each row, `count_` of them, within the rules.
+  // Finds the likeliest next tokens of each row, `count_` of them, within the constraints.
   void ask(Engine& engine, Caches& caches, const Positions& positions) {
     const int rows = int(rows_.size());
     const int vocabulary = engine.model().output->outputs();
@@ -177,7 +177,7 @@ class BeamSearch {
     std::vector<int64_t> kept;
     for (int row = 0; row < int(rows_.size()); row++) {
       const float value = values_[row];
-      if (!(value > -kInfinity)) {  // nor is NaN
+      if (!(value > -kInfinity)) {  // minus infinity or NaN
         throw NoWayOn();
       }
       Target& target = targets_[rows_[row].sentence];
@@ -213,8 +213,8 @@ class BeamSearch {
     go_on(caches, std::move(next), kept);
   }
 
-  // The likeliest continuations of a sentence's rows: those that end and those that live on. A token that ends does so
-  // only from one of the first `beam` places, where it would have been followed.
+  // Sorts the likeliest continuations of a sentence's rows into those that end and those that live on. An end token
+  // counts only at one of the first `beam` ranks, where it would have been followed.
   void rank(int first, int last) {
     ranked_.clear();
     for (int row = first; row < last; row++) {
@@ -230,19 +230,19 @@ class BeamSearch {
                      [](const Continuation& one, const Continuation& other) { return one.total > other.total; });
     ending_.clear();
     living_.clear();
-    const int places = std::min(int(ranked_.size()), (1 + int(ends_.size())) * settings_.beam);
-    for (int place = 0; place < places; place++) {
-      if (ends(ranked_[place].token)) {
-        if (place < settings_.beam) {
-          ending_.push_back(ranked_[place]);
+    const int ranks = std::min(int(ranked_.size()), (1 + int(ends_.size())) * settings_.beam);
+    for (int index = 0; index < ranks; index++) {
+      if (ends(ranked_[index].token)) {
+        if (index < settings_.beam) {
+          ending_.push_back(ranked_[index]);
         }
       } else if (int(living_.size()) < settings_.beam) {
-        living_.push_back(ranked_[place]);
+        living_.push_back(ranked_[index]);
       }
     }
   }
 
-  // Good ends become results, and at the limit living ones fill what gaps there are.
+  // Finished hypotheses that are good enough become results; at the length limit live ones fill the gaps.
   void take_ends(Target& target) {
     const int gaps = settings_.nbest - int(target.best.size()) - int(ending_.size());
     std::vector<Ended> picked;
@@ -257,7 +257,7 @@ class BeamSearch {
       }
     }
     for (const Ended& one : picked) {
-      // Of equals the first found stays in front; what found no end comes after all that did.
+      // Of equals the first found stays in front; unfinished ones come after all finished ones.
       const auto behind = [&one](const Ended& other) {
         return one.finished != other.finished ? one.finished : one.score > other.score;
       };
@@ -268,7 +268,7 @@ class BeamSearch {
     }
   }
 
-  // Whether a living hypothesis may still become one of the n-best; search.py has the proof.
+  // Whether a live hypothesis may still enter the n-best; search/beam.py has the proof.
   bool goes_on(const Target& target) const {
     if (living_.empty() && target.best.empty()) {
       throw NoWayOn();
@@ -301,7 +301,7 @@ class BeamSearch {
   std::vector<Target> targets_;
   std::vector<Row> rows_;
   std::vector<Node> nodes_;
-  // Of the step at hand.
+  // Buffers of the current step.
   int count_ = 0;
   std::vector<int64_t> tokens_;
   std::vector<int64_t> banned_;

@@ -1,8 +1,8 @@
-// The tokens that the sentences of a search may say, where these are not all.
+// A vocabulary shortlist: the tokens that each sentence of a search may use.
 //
-// What any sentence may say is packed once; what the sentences of a search may say beside it is packed for them all
-// together. Each sentence then picks its own logits out of those that were made for all, in an order of its own: so what
-// comes out for it does not depend on the others.
+// The matrix rows of the tokens that all sentences may use are packed once; those of the other tokens are packed per
+// search, for all its sentences together. Each sentence then gathers its own logits, in an order of its own: so its
+// result does not depend on the other sentences.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ struct Selection {
 
 class Shortlist {
  public:
-  // What a sentence may say beside what all may.
+  // The tokens that a sentence may use besides the common ones.
   struct Own {
     std::vector<int32_t> tokens;  // ascending
-    std::vector<int32_t> places;  // of their logits, among those of all sentences
+    std::vector<int32_t> columns;  // indices of their logits among those of all sentences
   };
 
-  // `tokens` of all sentences one after the other, `counts` of each; of a sentence ascending, and none of `common`.
+  // `tokens` of all sentences one after the other, `counts` per sentence; ascending in a sentence, none in `common`.
   Shortlist(Threads& threads, const Matrix& whole, std::shared_ptr<const Selection> common, const int64_t* tokens,
             const int64_t* counts, int sentences, float sure)
       : sure_(sure), common_(std::move(common)), sentences_(sentences), others_(threads, whole, any(whole, tokens, counts, sentences)) {
@@ -53,7 +53,7 @@ class Shortlist {
       Own& own = sentences_[sentence];
       own.tokens.assign(tokens, tokens + counts[sentence]);
       for (int32_t token : own.tokens) {
-        own.places.push_back(place[token]);
+        own.columns.push_back(place[token]);
       }
       longest_ = std::max(longest_, own.tokens.size());
     }
@@ -63,11 +63,11 @@ class Shortlist {
   const Selection& others() const { return others_; }
   const Own& own(int sentence) const { return sentences_[sentence]; }
   size_t longest() const { return longest_; }
-  // The log-probability of the likeliest token from which on it is believed that none that is left out is likelier.
+  // The log-probability that the likeliest listed token must have, so that no other token is taken to be likelier.
   float sure() const { return sure_; }
 
  private:
-  // The tokens that any of the sentences has, ascending.
+  // The union of the sentences' tokens, ascending.
   static std::vector<int32_t> any(const Matrix& whole, const int64_t* tokens, const int64_t* counts, int sentences) {
     std::vector<bool> listed(whole.outputs());
     for (int sentence = 0; sentence < sentences; tokens += counts[sentence++]) {

@@ -1,4 +1,4 @@
-// Compiled without the instructions that the rest is compiled with, so that it can say on any CPU whether they are there.
+// Whether the CPU has the instructions of the native engine; compiled without them, so that it runs on any CPU.
 
 extern "C" __attribute__((visibility("default"))) int headwise_supported() {
   __builtin_cpu_init();

@@ -1,9 +1,9 @@
-// A few threads that work through the pieces of one task after another.
+// A thread pool that runs one parallel loop after another, with work stealing.
 //
-// Each thread has a share of the pieces, neighbours in order, so that it walks through memory the way it is fetched;
-// whoever is through with his own helps the others. A task is done when all pieces are, whoever did them: a thread that
-// is late, asleep or has lost its core to another process holds nobody up unless it is in the middle of a piece. So the
-// engine keeps its pace on busy machines.
+// Each thread has a share of the pieces, neighbours in order, so that it reads memory sequentially; a thread that has
+// finished its share helps the others. A loop is done when all pieces are, whoever did them: a thread that is late,
+// asleep or without a core delays the others only while it is inside a piece. So the engine keeps its pace on busy
+// machines.
 #pragma once
 
 #include <immintrin.h>
@@ -41,11 +41,11 @@ class Threads {
 
   int count() const { return count_; }
 
-  // After a fork the workers are only in the parent.
+  // False in a forked child: the worker threads exist in the parent only.
   bool belong_here() const { return owner_ == getpid(); }
 
-  // Calls body(begin, end, thread) for ranges that make up [0, total), and returns when all have returned.
-  // What a range computes must not depend on which thread does it, or on how the ranges are cut.
+  // Calls body(begin, end, thread) for ranges that make up [0, total), and returns when all calls have returned.
+  // The result of a range must not depend on the thread, or on how the ranges are cut.
   template <class Body>
   void for_ranges(int total, Body&& body) {
     const int pieces = std::min(total, count_ * kPiecesPerThread);
@@ -82,7 +82,7 @@ class Threads {
  private:
   static constexpr int kPiecesPerThread = 8;
   static constexpr int kPausesBeforeYield = 2000;
-  static constexpr int kWaitsBeforeSleep = 4000;  // some tenths of a millisecond, which is longer than from step to step
+  static constexpr int kWaitsBeforeSleep = 4000;  // some tenths of a millisecond: longer than the gap between two steps
 
   static void pause_or_yield(int waited) {
     if (waited < kPausesBeforeYield) {
@@ -92,7 +92,7 @@ class Threads {
     }
   }
 
-  // Pieces that nobody has begun yet are the last `open` ones before `end`.
+  // The pieces that no thread has begun are the last `open` ones before `end`.
   struct alignas(64) Share {
     std::atomic<int> open{0};
     int end = 0;
@@ -101,7 +101,7 @@ class Threads {
   void take_pieces(int thread) {
     for (int other = 0; other < count_; other++) {
       Share& share = shares_[(thread + other) % count_];
-      // Whoever lowers `open` owns a piece. The task cannot change until that piece is done.
+      // The thread that lowers `open` owns a piece. The task cannot change until that piece is done.
       int open = share.open.load(std::memory_order_acquire);
       while (open > 0) {
         if (share.open.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel)) {
@@ -140,7 +140,7 @@ class Threads {
   const pid_t owner_;
   void* task_ = nullptr;
   void (*call_)(void*, int, int) = nullptr;
-  // What one thread writes and others wait for stands on cache lines of its own.
+  // Variables that one thread writes and others wait for have cache lines of their own.
   std::vector<Share> shares_;
   alignas(64) std::atomic<int> done_{0};
   alignas(64) std::atomic<int> sleeping_{0};

@@ -1,4 +1,4 @@
-// Sixteen floats at a time: storage that is aligned for them, and the functions that the instruction set lacks.
+// Vectors of sixteen floats: aligned storage, and functions that the instruction set lacks.
 #pragma once
 
 #include <immintrin.h>
@@ -17,7 +17,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 inline int round_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 
-// Plain memory on a cache-line boundary, not initialised.
+// Uninitialised memory on a cache-line boundary.
 template <class T>
 class Array {
  public:
@@ -25,7 +25,7 @@ class Array {
   explicit Array(size_t size)
       : size_(size), data_(static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{64}))) {}
 
-  // At least this large; what was in it is lost.
+  // Makes the array at least this large; its content is lost.
   void make_room(size_t size) {
     if (size > size_) {
       *this = Array(size);
@@ -43,7 +43,7 @@ class Array {
   std::unique_ptr<T, Free> data_;
 };
 
-// e^x to about 1e-7 of itself: 2^n times a polynomial of the rest. NaN stays NaN.
+// e^x to a relative error of about 1e-7: 2^n times a polynomial of the rest. NaN stays NaN.
 inline __m512 exponential(__m512 x) {
   x = _mm512_max_ps(_mm512_set1_ps(-104.0f), x);  // the order keeps NaN
   x = _mm512_min_ps(_mm512_set1_ps(88.7f), x);
@@ -65,7 +65,7 @@ inline __m512 sigmoid(__m512 x) {
   return _mm512_div_ps(one, _mm512_add_ps(one, exponential(_mm512_sub_ps(_mm512_setzero_ps(), x))));
 }
 
-// The error function to 1.5e-7 (Abramowitz and Stegun 7.1.26): a step of the int8 that follows is far larger.
+// The error function to 1.5e-7 (Abramowitz and Stegun 7.1.26), far below the quantisation error that follows.
 inline __m512 error_function(__m512 x) {
   const __m512 one = _mm512_set1_ps(1.0f);
   const __m512 size = _mm512_abs_ps(x);

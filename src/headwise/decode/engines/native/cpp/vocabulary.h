@@ -1,8 +1,8 @@
 // The likeliest tokens and their log-probabilities, without a table of all of them.
 //
-// Logits are made a chunk of the vocabulary at a time, and of a chunk only the largest few, its maximum and its sum of
-// exponentials are kept. Chunks are the same however many threads there are, and are put together in their order: so
-// are the results. Of a shortlist, all logits are made first.
+// Logits are computed for one chunk of the vocabulary at a time; only the largest few, the maximum and the sum of
+// exponentials of a chunk are kept. Chunks do not depend on the number of threads and are combined in order, so neither
+// do the results. With a shortlist, all its logits are computed first.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +25,14 @@ struct Candidate {
   }
 };
 
-// What is asked for, and where it goes.
+// The wanted results of a step, and where they are written.
 struct Ranking {
-  int count;  // of the likeliest tokens of a row
+  int count;  // likeliest tokens per row
   const int64_t* banned;
   int banned_count;
   float* log_probabilities;  // [rows][count]
   int64_t* tokens;           // [rows][count]
-  float* table;              // [rows][vocabulary], of all tokens, or none
+  float* table;              // [rows][vocabulary], log-probabilities of all tokens, or null
 };
 
 class Vocabulary {
@@ -82,8 +82,8 @@ class Vocabulary {
     });
   }
 
-  // The same among the tokens that sentences may say; `sentence_of(row)` tells whose a row is. Others have a
-  // log-probability of minus infinity. A row in which none of them is likely is ranked among all tokens.
+  // Ranks the shortlisted tokens of each row's sentence, `sentence_of(row)`; the others have a log-probability of minus
+  // infinity. A row in which no listed token is likely is ranked among all tokens.
   template <class SentenceOf>
   void rank_within(Threads& threads, const Matrix& matrix, const Shortlist& list, SentenceOf&& sentence_of,
                    const QuantisedRows& x, int rows, const Ranking& ranking) {
@@ -101,18 +101,18 @@ class Vocabulary {
   }
 
  private:
-  // The rows of `unsure` among all tokens.
+  // Ranks the rows of `unsure` among all tokens.
   void rank_again(Threads& threads, const Matrix& matrix, const QuantisedRows& x, const std::vector<int>& unsure,
                   const Ranking& ranking) {
     const int rows = int(unsure.size());
     const size_t count = ranking.count;
     again_values_.make_room(rows * x.stride);
-    again_steps_.make_room(rows);
+    again_scales_.make_room(rows);
     again_sums_.make_room(rows);
-    const QuantisedRows some{again_values_.data(), x.stride, again_steps_.data(), again_sums_.data()};
+    const QuantisedRows some{again_values_.data(), x.stride, again_scales_.data(), again_sums_.data()};
     for (int i = 0; i < rows; i++) {
       std::copy_n(x.values + unsure[i] * x.stride, matrix.inputs(), some.values + i * x.stride);
-      some.steps[i] = x.steps[unsure[i]];
+      some.scales[i] = x.scales[unsure[i]];
       some.sums[i] = x.sums[unsure[i]];
     }
     std::vector<float> log_probabilities(rows * count);
@@ -143,7 +143,7 @@ class Vocabulary {
     candidates_.make_room(size_t(threads.count()) * ranking.count);
     for (int first = 0; first < rows; first += kListedRows) {
       const int some = std::min(kListedRows, rows - first);
-      const QuantisedRows part{x.values + first * x.stride, x.stride, x.steps + first, x.sums + first};
+      const QuantisedRows part{x.values + first * x.stride, x.stride, x.scales + first, x.sums + first};
       threads.for_ranges(common.panels() + others.panels(), [&](int begin, int end, int) {
         float* out = logits_.data();
         multiply<Write::kStore>(part, some, common.matrix, begin, std::min(end, common.panels()), out, stride);
@@ -157,7 +157,7 @@ class Vocabulary {
         for (int row = begin; row < end; row++) {
           const Shortlist::Own& chosen = list.own(sentence_of(first + row));
           float* logits = logits_.data() + row * stride;
-          gather(logits + common.width(), chosen.places, own);
+          gather(logits + common.width(), chosen.columns, own);
           tops_[first + row] = finish_within(first + row, {logits, common.width(), common.tokens}, {own, padded(chosen), chosen.tokens},
                         vocabulary, ranking, best);
         }
@@ -165,25 +165,25 @@ class Vocabulary {
     }
   }
 
-  static constexpr int kListedRows = 64;  // whose logits are made at once
+  static constexpr int kListedRows = 64;  // rows whose logits are computed at once
   static constexpr int kChunkPanels = 8;
   static constexpr int kStride = kChunkPanels * kPanel + kLanes;  // from row to row, see row_stride
-  static constexpr int kRows = 32;  // whose logits of a chunk stay in the first-level cache
+  static constexpr int kRows = 32;  // rows whose logits of a chunk stay in the first-level cache
 
-  // Logits, filled up to whole vectors with minus infinity, and their tokens.
+  // Logits, padded to whole vectors with minus infinity, and their tokens.
   struct Listed {
     float* logits;
     int width;
     const std::vector<int32_t>& tokens;
   };
 
-  static int padded(const Shortlist::Own& own) { return round_up(int(own.places.size()), kLanes); }
+  static int padded(const Shortlist::Own& own) { return round_up(int(own.columns.size()), kLanes); }
 
-  static void gather(const float* logits, const std::vector<int32_t>& places, float* to) {
-    const int count = int(places.size());
+  static void gather(const float* logits, const std::vector<int32_t>& columns, float* to) {
+    const int count = int(columns.size());
     for (int k = 0; k < count; k += kLanes) {
       const __mmask16 real = count - k >= kLanes ? __mmask16(-1) : __mmask16((1u << (count - k)) - 1);
-      const __m512i where = _mm512_maskz_loadu_epi32(real, places.data() + k);
+      const __m512i where = _mm512_maskz_loadu_epi32(real, columns.data() + k);
       _mm512_store_ps(to + k, _mm512_mask_i32gather_ps(_mm512_set1_ps(-kInfinity), real, where, logits, sizeof(float)));
     }
   }
@@ -211,10 +211,10 @@ class Vocabulary {
     sums_[size_t(row) * stride_ + chunk] = sum_of(logits, width, top);
   }
 
-  // Rounding must not make a probability of more than 1; a comparison this way round keeps NaN.
+  // Rounding must not give a probability above 1; this order of the comparison keeps NaN.
   static float at_most_certain(float log_probability) { return log_probability > 0.0f ? 0.0f : log_probability; }
 
-  // Gives the log-probability of the likeliest token, banned or not.
+  // Ranks the listed tokens of a row; returns the log-probability of the likeliest one, banned or not.
   static float finish_within(int row, const Listed& common, const Listed& own, int vocabulary, const Ranking& ranking,
                             Candidate* best) {
     const float top = std::max(largest_of(common.logits, common.width), largest_of(own.logits, own.width));
@@ -246,7 +246,7 @@ class Vocabulary {
     return top - normaliser;
   }
 
-  // The logits [width] of the tokens from `first` on, into the best ones so far.
+  // Merges the logits [width] of the tokens from `first` on into the best ones so far.
   static void keep_best(float* logits, int width, int first, const Ranking& ranking, Candidate* best) {
     if (!ranking.count) {
       return;
@@ -260,7 +260,7 @@ class Vocabulary {
     keep_largest(logits, width, ranking.count, best, [&](int place) { return first + place; });
   }
 
-  // `token_of(place)`: only of places whose logit is not minus infinity.
+  // Merges logits into the best ones so far. `token_of(index)` is called only where the logit is above minus infinity.
   template <class TokenOf>
   static void keep_largest(const float* logits, int width, int count, Candidate* best, TokenOf&& token_of) {
     if (!count) {
@@ -309,7 +309,7 @@ class Vocabulary {
   void finish_row(int row, int rows, int threads, int vocabulary, const Ranking& ranking) {
     const float normaliser = log_of_sum(row);
     if (ranking.count) {
-      // The other threads' best are put among the first one's.
+      // Merge the other threads' best tokens into the first one's.
       Candidate* best = candidates_.data() + size_t(row) * ranking.count;
       for (int thread = 1; thread < threads; thread++) {
         const Candidate* others = candidates_.data() + (size_t(thread) * rows + row) * ranking.count;
@@ -337,7 +337,7 @@ class Vocabulary {
   Array<float> gathered_;
   Array<float> tops_;
   Array<int8_t> again_values_;
-  Array<float> again_steps_;
+  Array<float> again_scales_;
   Array<int32_t> again_sums_;
   Array<Candidate> candidates_;
 };
