@@ -43,7 +43,7 @@ class Shown(NamedTuple):
 
 def code_lines(text: str) -> Iterator[str]:
     """The lines of fenced blocks that hold commands, and of blocks indented by four; continued lines joined."""
-    fenced = re.findall(r"^```(?:sh)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    fenced = re.findall(r"^```(?:sh|console)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     outside = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     indented = re.findall(r"^    (\S.*)$", outside, re.MULTILINE)
     for block in (*fenced, "\n".join(indented)):
@@ -199,6 +199,7 @@ def models(home: Path) -> None:
         assert main(arguments) == 0
     shutil.copytree(home / "my-model-int8", home / "small")
     shutil.copytree(home / "minilm", home / "SRC")
+    shutil.copytree(home / "big-model", home / "demo")
     shutil.copytree(home / "big-model", home / "de-en")  # in name only
 
 
