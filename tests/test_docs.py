@@ -9,13 +9,15 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import pytest
 
 from headwise.cli import main, parser
 from headwise.cli.train import run_keywords
+from headwise.config import Recipe
 from headwise.decode.engines.table import AUTO, ENGINES
 from headwise.models.folder.load import save_model
 from headwise.presets import resolve
@@ -256,7 +258,7 @@ def test_a_training_command_that_is_not_run_gives_a_recipe(command: Shown, monke
     resolve(run_tables(args.recipe, run_keywords(args)))
 
 
-# ---- options, scripts and links
+# ---- options, keys, scripts, links and examples
 
 OTHERS = {"--nproc-per-node", "--nnodes", "--standalone", "--max-restarts", "--rdzv-backend", "--rdzv-endpoint"}
 OTHERS |= {"--rdzv-id", "--nodes", "--help", "--version"}
@@ -296,6 +298,37 @@ def test_every_option_in_the_prose_exists(page: Path) -> None:
     if page.stem == "export":
         known |= {"--beam"}
     assert named - known == set()
+
+
+def has_key(table: Any, key: str) -> bool:
+    """Whether a dotted key of a recipe names a field of this config class, or of one within it."""
+    first, _, rest = key.partition(".")
+    kinds = get_type_hints(table)
+    return first in kinds and (not rest or (is_dataclass(kinds[first]) and has_key(kinds[first], rest)))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "CONTRIBUTING"], ids=lambda page: page.stem)
+def test_every_recipe_key_that_is_named_exists(page: Path) -> None:
+    tables = "|".join(name for name, kind in get_type_hints(Recipe).items() if is_dataclass(kind))
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(rf"(?<![\w./-])((?:{tables})\.[a-z_][a-z_.]*)(?= ?=|`)", text))
+    files = {name for name in named if name.endswith((".json", ".safetensors"))}
+    assert [key for key in sorted(named - files) if not has_key(Recipe, key)] == []
+
+
+def test_the_python_examples_are_typed(tmp_path: Path) -> None:
+    """mypy is quick here once it has checked the package, as scripts/test has it do before the tests."""
+    api = pytest.importorskip("mypy.api", reason="a development dependency")
+    files = []
+    for page in PAGES:
+        for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)):
+            if "import headwise\n" in code:
+                files.append(tmp_path / f"{page.stem}_{number}.py".lower().replace("-", "_"))
+                files[-1].write_text(code, encoding="utf-8")
+    settings = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
+    report, errors, status = api.run([*settings, *map(str, files)])
+    assert files
+    assert status == 0, report + errors
 
 
 @pytest.mark.parametrize(
