@@ -42,7 +42,7 @@ def main() -> None:
     recipe = RECIPE | {"out": str(args.out), "train": RECIPE["train"] | {"steps": args.steps}}
     outcome = train(resolve(recipe))
     if outcome.interrupted:
-        print("stopped, all saved; scripts/demo goes on from there")
+        print("stopped, all saved; scripts/demo continues")
         return
 
     translator = Translator(args.out)
@@ -55,7 +55,7 @@ def main() -> None:
     scores = outcome.scores["test set"]
     print(f"\nOn {scores.pairs} held-out pairs: BLEU {scores.bleu:.1f}, chrF {scores.chrf:.1f}")
     print(f"cross-attention: {picture}   curves: {args.out / 'curves.png'}   model card: {args.out / 'README.md'}")
-    print(f'{time.perf_counter() - begun:.0f} seconds. Go on: .venv/bin/headwise translate --model {args.out} "..."')
+    print(f'{time.perf_counter() - begun:.0f} seconds. Try it: .venv/bin/headwise translate --model {args.out} "..."')
 
 
 if __name__ == "__main__":
