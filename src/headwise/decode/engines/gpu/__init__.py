@@ -1,1 +1,1 @@
-"""The GPU engine: half precision, fixed caches, and a decoding step recorded as a CUDA graph."""
+"""The GPU engine: half precision, fixed caches, and one CUDA graph per decoding step."""

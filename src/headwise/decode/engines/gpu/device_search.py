@@ -1,9 +1,9 @@
-"""The search of `search.py` for a device that must not wait for Python: all of it in tensors whose shapes never change.
+"""The search of `search/beam.py` in tensors of fixed shape, for a device that must not wait for Python.
 
-Sentences have slots, and each slot its own age: one that is done is emptied and filled again while the others go on.
-A step changes the tensors in place, so that it can be recorded once and played back.
+Sentences have slots, and each slot has its own age: a finished slot is refilled while the others go on. A step changes
+the tensors in place, so that a CUDA graph can hold it.
 
-Shapes: N slots, B hypotheses of each, L tokens at most, C candidates, E ended hypotheses that are kept.
+Shapes: N slots, B hypotheses of each, L tokens at most, C candidates, E finished hypotheses that are kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DeviceSearch:
     def __init__(
         self, slots: int, length: int, options: SearchOptions, vocabulary: int, prefixed: bool, device: torch.device
     ) -> None:
-        """`length`: the largest limit there will be. `prefixed`: whether translations may have to begin as is asked."""
+        """`length`: the largest length limit. `prefixed`: whether translations may have a forced prefix."""
         B, E = options.beam, options.kept
         self.options, self.slots, self.length, self.device = options, slots, length, device
         self.done = torch.ones(slots, dtype=torch.bool, device=device)
@@ -44,7 +44,7 @@ class DeviceSearch:
         self.history = torch.zeros(slots, B, length + 1, dtype=torch.long, device=device)
         self.forced = torch.full((slots, length + 1), -1, device=device) if prefixed else None
         self.parents = torch.arange(B, device=device).repeat(slots, 1)
-        """[N, B]: the hypothesis that each goes on from, after a step."""
+        """The hypothesis that each one continues, after a step: [N, B]."""
         self._first_rows = torch.arange(slots, device=device)[:, None] * B
         self.ended_rank = torch.full((slots, E), -math.inf, device=device)
         self.ended_total = torch.zeros(slots, E, device=device)
@@ -54,7 +54,7 @@ class DeviceSearch:
         self._banned[list(options.forbidden)] = True
         self.ends = torch.tensor(options.ends, device=device)
         self._candidates = min(B + len(options.ends), vocabulary) if B > 1 else 1
-        """Of a row: of those that live on at most B are its own, and besides them one for each way to end."""
+        """Candidates per row: at most B of its continuations live on, besides one per end token."""
 
     def enter(self, slots: NDArray[np.int64], limits: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
         """Begin a sentence in each of these slots."""
@@ -69,7 +69,7 @@ class DeviceSearch:
             self.forced[given[0]] = sent(forced, self.device)
 
     def _enter(self, given: Tensor) -> None:
-        """Slots and limits, [2, n]."""
+        """`enter` without a kernel; `given`: slots and limits, [2, n]."""
         chosen, limit = given
         self.done[chosen] = False
         self.age[chosen] = 0
@@ -80,7 +80,7 @@ class DeviceSearch:
         self.ended_rank[chosen] = -math.inf
 
     def advance(self, logits: Tensor) -> None:
-        """One token more, given logits [N * B, V]."""
+        """Advance all slots by one token, given logits [N * B, V]."""
         values, tokens, normaliser = likeliest(logits, self._candidates, self._banned)
         N, B = self.tokens.shape
         if B == 1 and self.forced is None and usable(logits):
@@ -88,8 +88,7 @@ class DeviceSearch:
             return
         values, tokens = values.view(N, B, -1), tokens.view(N, B, -1)
         if self.forced is not None:
-            # A token that is asked for is a row's only candidate, with the model's own value of it, though the search
-            # itself may be banned from saying it.
+            # A forced token is a row's only candidate, with the model's own value, even if the search bans it.
             forced = self.forced.gather(1, self.age[:, None]).unsqueeze(1).expand(N, B, 1)  # -1: free
             own = logits.gather(1, forced.clamp_min(0).reshape(N * B, 1)).view(N, B, 1).float()
             only = torch.nn.functional.pad(own, (0, values.shape[2] - 1), value=-math.inf)
@@ -105,10 +104,10 @@ class DeviceSearch:
             self._advance_beam(gained, tokens)
 
     def _advance_greedy(self, gained: Tensor, token: Tensor) -> None:
-        """Log-probability and token [N, 1]."""
+        """Advance greedily by the log-probability and token [N, 1] of each slot."""
         going = ~self.done
         self.totals += gained * going[:, None]
-        self.history.scatter_(2, self.age[:, None, None], token[:, None])  # behind its end if it is done
+        self.history.scatter_(2, self.age[:, None, None], token[:, None])  # beyond its end if it is done
         self.age += going
         self.tokens.copy_(token)
         self.done |= self._is_end(token.squeeze(1)) | (self.age >= self.limit)
@@ -119,11 +118,11 @@ class DeviceSearch:
         return torch.isin(tokens, self.ends)
 
     def parent_rows(self) -> Tensor:
-        """[N * B]: the row that each goes on from, after a step."""
+        """The row that each row continues, after a step: [N * B]."""
         return (self._first_rows + self.parents).flatten()
 
     def _advance_beam(self, gained: Tensor, tokens: Tensor) -> None:
-        """Log-probabilities and tokens [N, B, K]."""
+        """Advance the beams by the log-probabilities and tokens [N, B, K] of their candidates."""
         options, (N, B, K) = self.options, tokens.shape
         going, age, alpha = ~self.done, self.age + 1, options.length_penalty
         count = (1 + len(options.ends)) * B
@@ -131,29 +130,29 @@ class DeviceSearch:
         totals, order = totals[:, :count], order[:, :count]  # [N, C]
         parents, tokens = order // K, tokens.reshape(N, B * K).gather(1, order)
         ends = self._is_end(tokens)
-        places = torch.arange(totals.shape[1], device=self.device)
+        ranks_here = torch.arange(totals.shape[1], device=self.device)
 
-        # What lives on: the first B that do not end.
+        # The first B candidates that do not end live on.
         living = torch.where(ends, -math.inf, totals)
         totals_on, chosen = living.topk(B, -1)
         at_limit = age >= self.limit
         best = totals_on[:, 0]
 
-        # What ended here beside what ended before.
+        # Merge the candidates that end here with those that ended before.
         counted = (age - options.unscored).clamp_min(1).float()
         penalty = counted.pow(alpha).unsqueeze(1)
-        here = torch.where(ends & (places < B) & going.unsqueeze(1), totals / penalty, -math.inf)
+        here = torch.where(ends & (ranks_here < B) & going.unsqueeze(1), totals / penalty, -math.inf)
         ranks, kept = torch.cat((self.ended_rank, here), 1).topk(self.ended_rank.shape[1], -1)
         histories = self.history.gather(1, parents.unsqueeze(2).expand(-1, -1, self.length + 1))
-        histories = histories.scatter(2, self.age[:, None, None].expand(-1, len(places), 1), tokens.unsqueeze(2))
+        histories = histories.scatter(2, self.age[:, None, None].expand(-1, len(ranks_here), 1), tokens.unsqueeze(2))
         wide = kept.unsqueeze(2).expand(-1, -1, self.length + 1)
         self.ended.copy_(torch.cat((self.ended, histories), 1).gather(1, wide))
         self.ended_total.copy_(torch.cat((self.ended_total, totals), 1).gather(1, kept))
-        lengths = torch.cat((self.ended_length, age.unsqueeze(1).expand(-1, len(places))), 1)
+        lengths = torch.cat((self.ended_length, age.unsqueeze(1).expand(-1, len(ranks_here))), 1)
         self.ended_length.copy_(lengths.gather(1, kept))
         self.ended_rank.copy_(ranks)
 
-        # Whether a sentence goes on: see `best_attainable` and `_Sentence.goes_on` in search.py.
+        # Whether a sentence goes on: see `best_attainable` and `_Sentence.goes_on` in search/beam.py.
         furthest = (self.limit - options.unscored).clamp_min(1).float() if alpha >= 0 else counted + 1
         open_end = best / furthest.pow(alpha) > ranks[:, options.nbest - 1]
         if not options.exact:
@@ -170,9 +169,10 @@ class DeviceSearch:
         self.done |= ~goes_on
 
     def results(self, slots: NDArray[np.int64]) -> Callable[[], list[list[Hypothesis]]]:
-        """The n-best of these slots, whose sentences are done. What the limit cut off comes last.
+        """The n-best hypotheses of these finished slots; unfinished hypotheses come last.
 
-        They are brought over at once, and made when they are asked for: the device can go on meanwhile.
+        The tensors are copied to the host at once; the hypotheses are created by the returned function, while the
+        device goes on.
         """
         chosen = sent(torch.from_numpy(slots), self.device)
         totals, ages = self.totals[chosen], self.age[chosen, None].expand(-1, self.options.beam)
@@ -181,7 +181,7 @@ class DeviceSearch:
         if self.options.beam > 1:
             ended = self.ended, self.ended_total, self.ended_length, self.ended_rank
             found = _Found(*(torch.cat((one[chosen], two), 1) for one, two in zip(ended, found, strict=True)))
-            # Only what is asked for is worth bringing over.
+            # Copy only the n-best.
             best = (~(found.ranks > -math.inf)).int().sort(dim=-1, stable=True).indices[:, : self.options.nbest]
             tokens = found.tokens.gather(1, best.unsqueeze(2).expand(-1, -1, self.length + 1))
             found = _Found(tokens, *(each.gather(1, best) for each in found[1:]))
@@ -189,9 +189,9 @@ class DeviceSearch:
         return lambda: self._hypotheses(brought)
 
     def _hypotheses(self, found: _Found) -> list[list[Hypothesis]]:
-        """Nothing is done one by one that can be done for all: a batch waits for this."""
+        """The hypotheses of all slots, computed in whole tensors where possible: a batch waits for this."""
         n, there = found.ranks.shape[1], found.ranks > -math.inf
-        totals, lengths = found.totals.flatten(), found.lengths.flatten().clamp_min(1)  # where there is none, it is 0
+        totals, lengths = found.totals.flatten(), found.lengths.flatten().clamp_min(1)  # 0 where there is none
         longest = int(lengths.max())
         tokens = found.tokens[:, :, :longest].flatten(0, 1)
         last = tokens.gather(1, lengths[:, None] - 1).squeeze(1)
@@ -201,19 +201,19 @@ class DeviceSearch:
         ]
         scores = totals.double() / torch.tensor(divisors, dtype=torch.float64)[lengths]
         columns = tokens, lengths - finished.long(), scores, totals, finished
-        with _collecting_later():
-            made = [
+        with _garbage_collector_paused():
+            created = [
                 Hypothesis(ids if length == longest else ids[:length], score, total, over)
                 for ids, length, score, total, over in zip(*(each.tolist() for each in columns), strict=True)
             ]
-            lists = [made[i : i + n] for i in range(0, len(made), n)]
+            lists = [created[i : i + n] for i in range(0, len(created), n)]
         if there.all():
             return lists
         return [list(itertools.compress(each, kept)) for each, kept in zip(lists, there.tolist(), strict=True)]
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
-    """There, or on its way while Python goes on: PyTorch keeps pinned memory until what is to come of it is there."""
+    """The tensor on the device, or on its way there: PyTorch holds the pinned memory until the copy is done."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
@@ -221,9 +221,9 @@ _PAUSING = threading.Lock()
 
 
 @contextlib.contextmanager
-def _collecting_later() -> Iterator[None]:
-    """Thousands of new lists have Python look for garbage among all that there is, for milliseconds, and find none."""
-    with _PAUSING:  # or the second of two that pause it at once could leave it off
+def _garbage_collector_paused() -> Iterator[None]:
+    """Pause the cyclic garbage collector: thousands of new lists would trigger it for milliseconds, to find nothing."""
+    with _PAUSING:  # the second of two threads that pause it at once could leave it off
         collects = gc.isenabled()
         gc.disable()
         try:

@@ -1,6 +1,8 @@
-"""What `device_search` begins sentences with, and its greedy step, as one kernel each: on a GPU a dozen operations on a
-thousand numbers take as long as a matrix product, and Python longer to ask for them."""
-# ruff: noqa: N803  (what is known at compile time is written in capitals)
+"""Triton kernels of `device_search`: the start of sentences and the greedy step, one kernel each.
+
+A dozen operations on a thousand numbers would take a GPU as long as a matrix product, and Python longer to launch them.
+"""
+# ruff: noqa: N803  (compile-time constants are written in capitals)
 # mypy: ignore-errors
 
 import torch
@@ -10,11 +12,11 @@ import triton.language as tl
 from headwise.nn.kernels.overlap_triton import let_next_begin_and_wait, overlap
 
 BLOCK = 128
-"""Slots that a program takes."""
+"""Slots per program."""
 
 
 def enter(search, given):
-    """As `DeviceSearch._enter`."""
+    """`DeviceSearch._enter` as a kernel."""
     beam, kept, count = search.options.beam, search.options.kept, given.shape[1]
     _enter[(count,)](
         given, count, search.done.view(torch.uint8), search.age, search.limit, search.tokens, search.totals,
@@ -40,7 +42,7 @@ def _enter(
 
 
 def advance_greedy(search, values, tokens, normaliser):
-    """As `DeviceSearch._advance_greedy`, of the likeliest token's logit and the logarithm of the sum of all."""
+    """`DeviceSearch._advance_greedy` as a kernel, from the largest logit and the log-sum-exp of all."""
     _advance[(triton.cdiv(search.slots, BLOCK),)](
         values, tokens, normaliser, search.done.view(torch.uint8), search.age, search.limit, search.totals,
         search.history, search.tokens, search.ends, search.slots, search.length + 1,
@@ -60,11 +62,11 @@ def _advance(
     going = tl.load(done_pointer + slot, there, 1) == 0
     token = tl.load(token_pointer + slot, there, 0)
     gained = tl.load(value_pointer + slot, there, 0.0) - tl.load(normaliser_pointer + slot, there, 0.0)
-    gained = tl.where(gained > 0.0, 0.0, gained)  # what is no number stays none
+    gained = tl.where(gained > 0.0, 0.0, gained)  # keeps NaN
     total = tl.load(total_pointer + slot, there, 0.0)
     tl.store(total_pointer + slot, tl.where(going, total + gained, total), there)
     age = tl.load(age_pointer + slot, there, 0)
-    tl.store(history_pointer + slot.to(tl.int64) * width + age, token, there)  # behind its end if it is done
+    tl.store(history_pointer + slot.to(tl.int64) * width + age, token, there)  # beyond its end if it is done
     tl.store(shown_pointer + slot, token, there)
     age = age + going.to(tl.int64)
     tl.store(age_pointer + slot, age, there)

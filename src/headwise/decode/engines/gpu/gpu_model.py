@@ -1,6 +1,6 @@
-"""A translator's weights as the engine for GPUs wants them: half precision, few and large products.
+"""A model in the layout of the GPU engine: half precision, few and large products.
 
-The encoder reads packed sentences, one behind the other. The decoder takes one token a row, and its caches never move.
+The encoder reads packed sentences, one after the other. The decoder takes one token per row, and its caches never move.
 
 Shapes: N slots, B hypotheses of each, R = N * B rows, S source and L target tokens at most, T tokens of packed sources;
 H heads and G of keys and values, of width K.
@@ -25,13 +25,13 @@ from headwise.nn.kernels.short_attention import packed_self_attention
 from headwise.nn.kernels.token_embedding import token_embedding
 from headwise.nn.norms import PostNorm
 from headwise.nn.packing import Packed
-from headwise.nn.positions import Learned, PositionEncoding, Rotary
+from headwise.nn.positions import Learned, PositionEncoding, Rotary, Sinusoidal
 from headwise.nn.stack import Layer, Stack
 
 ALIGNED = 64
 
 Attend = Callable[[int, Tensor], Tensor]
-"""The number of a layer, and what its queries are made of (in self-attention, keys and values too) -> [R, H * K]."""
+"""The index of a layer and its projected queries (in self-attention with keys and values) -> [R, H * K]."""
 
 
 class GpuModel:
@@ -57,7 +57,7 @@ class GpuModel:
         self._output = _padded(*_weights([model.output_projection], dtype))
 
     def tables(self, source: int, target: int) -> tuple[Tensor, Tensor]:
-        """What is added to embeddings at each position of so long a source and target, [length, D]."""
+        """The position tables [length, D] to add to embeddings, for sources and targets of these lengths."""
         model = self.model
         return (
             self._table(model.source_positions, source, self._source),
@@ -71,10 +71,10 @@ class GpuModel:
         nothing = torch.zeros(1, length, embedding.shape[1], device=self.device)
         return encoding.embed(nothing, positions, int(positions[-1]) + 1)[0].to(self.dtype)
 
-    def kept_table(self) -> Tensor | None:
-        """What the model itself reads when it encodes, and may replace by a longer one."""
-        kept: Tensor | None = getattr(self.model.source_positions, "_kept", None)
-        return kept
+    def cached_position_table(self) -> Tensor | None:
+        """The cached position table that the model itself reads when it encodes, and may replace by a longer one."""
+        positions = self.model.source_positions
+        return positions._cached if isinstance(positions, Sinusoidal) else None
 
     def encode(self, tokens: Tensor, packing: Packed, table: Tensor) -> Tensor:
         """Sources [T] -> keys and values of all layers of the decoder, [T, 2 * layers, G, K]."""
@@ -82,7 +82,7 @@ class GpuModel:
             positions = self.model.source_positions
             if isinstance(positions, Learned):
                 packing = packing._replace(longest=min(packing.longest, _learned(positions)))
-            # Nothing of it may be kept from one pass to the next: a recording would look for it where it was.
+            # No cast weights may be cached between passes: a CUDA graph would read them at their old address.
             half = self.dtype != torch.float32
             with torch.autocast(self.device.type, self.dtype, enabled=half, cache_enabled=False):
                 memory = self.model.encode(tokens[None], layout=packing).memory[0].to(self.dtype)
@@ -99,23 +99,23 @@ class GpuModel:
             memory = self._encoder(x if self._source_norm is None else self._source_norm(x), attend)
         return self._memory(memory).view(len(tokens), -1, self.cross.key_heads, self.cross.width)
 
-    def step(self, tokens: Tensor, places: Tensor, table: Tensor, caches: Caches, stems: Tensor | None) -> Tensor:
-        """Tokens [R] at their places [R] -> logits [R, V]."""
+    def step(self, tokens: Tensor, positions: Tensor, table: Tensor, caches: Caches, stems: Tensor | None) -> Tensor:
+        """Tokens [R] at positions [R] -> logits [R, V]."""
 
         def attend(layer: int, qkv: Tensor) -> Tensor:
-            return attend_past(qkv, *caches.past[layer], stems, places, self.own)
+            return attend_past(qkv, *caches.past[layer], stems, positions, self.own)
 
         def ask(layer: int, query: Tensor) -> Tensor:
             keys, values = caches.memory[:, :, 2 * layer], caches.memory[:, :, 2 * layer + 1]
             return attend_memory(query, keys, values, caches.lengths, self.cross)
 
-        x = token_embedding(tokens, self._target, places, table)
+        x = token_embedding(tokens, self._target, positions, table)
         x = self._decoder(x if self._target_norm is None else self._target_norm(x), attend, ask)
         return F.linear(x, *self._output)[:, : self.vocabulary]
 
 
 class Caches:
-    """Keys and values of N slots."""
+    """The key/value caches of N slots."""
 
     def __init__(self, model: GpuModel, slots: int, width: int, source: int, length: int) -> None:
         def zeros(*shape: int) -> Tensor:
@@ -126,14 +126,14 @@ class Caches:
         self.past = [(zeros(*past), zeros(*past)) for _ in range(model.depth)]
         self.source = source
         self.rows = zeros(slots * source + 1, 2 * model.depth, cross.key_heads, cross.width)
-        """Of all layers, a row a token of a source; then one for tokens of none."""
+        """Keys and values of all layers, one row per source token; the last row is for padding."""
         self.memory = self.rows[:-1].view(slots, source, *self.rows.shape[1:])
         self.lengths = torch.ones(slots + 1, dtype=torch.int32, device=model.device)
-        """Of the source of each slot; then of none."""
+        """Source lengths per slot; the last one is for padding."""
 
     def remember(self, rows: Tensor, memory: Tensor, slots: Tensor, lengths: Tensor) -> None:
-        """The memory of some sources, [T, ...], a row a token, and how long the source of each slot is."""
-        # Eight bytes at a time where that is possible: one number at a time takes four times as long.
+        """Store the memory [T, ...] of some sources, one row per token, and the source lengths of their slots."""
+        # Copy eight bytes at a time where possible: one number at a time takes four times as long.
         to, what = self.rows.flatten(1), memory.flatten(1)
         if to.shape[1] * to.itemsize % 8 == 0:
             to, what = to.view(torch.int64), what.view(torch.int64)
@@ -153,7 +153,7 @@ def _knows_encoder(model: EncoderDecoder) -> bool:
 
 
 class _Stack:
-    """The layers of an encoder or a decoder; how they attend is for the caller to say."""
+    """The layers of an encoder or a decoder; the caller passes the attention functions."""
 
     def __init__(self, stack: nn.Module, dtype: torch.dtype) -> None:
         assert isinstance(stack, Stack)
@@ -171,7 +171,7 @@ class _Stack:
         self._final = None if stack.final_norm is None else _Norm(stack.final_norm, dtype)
 
     def __call__(self, x: Tensor, attend: Attend, ask: Attend | None = None) -> Tensor:
-        """[R, D] -> [R, D]. A sum and the norm that follows are one pass: after a pre-norm sublayer, the next one's."""
+        """[R, D] -> [R, D]. A residual sum and the norm after it (pre-norm: of the next sublayer) are one pass."""
         parts = [part for index, layer in enumerate(self._layers) for part in layer.parts(index, attend, ask)]
         if self._after:
             for part, norm in zip(parts, self._norms, strict=True):
@@ -192,7 +192,7 @@ class _Layer:
         self._feed_forward = _feed_forward(layer.feed_forward, dtype)
 
     def parts(self, index: int, attend: Attend, ask: Attend | None) -> list[Callable[[Tensor], Tensor]]:
-        """Its sublayers."""
+        """The sublayers of this layer."""
         parts = [lambda x: self._output(attend(index, self._projections(x)))]
         if self._asking is not None and ask is not None:
             query, output = self._asking
@@ -253,13 +253,13 @@ def _biases(parts: list[Any], dtype: torch.dtype) -> Tensor | None:
 
 
 def _padded(weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """With rows of zeros up to a multiple that the library has fast products for."""
+    """Pad with rows of zeros to a multiple for which cuBLAS has fast products."""
     missing = -len(weight) % ALIGNED
     return F.pad(weight, (0, 0, 0, missing)), None if bias is None else F.pad(bias, (0, missing))
 
 
 def _feed_forward(inner: FeedForward | GatedFeedForward, dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
-    """[R, D] -> [R, D], or parts of it that are to be added."""
+    """The feed-forward [R, D] -> [R, D], or its parts [P, R, D], still to be added."""
     contract, activation = _linear([inner.contract], dtype, in_parts=True), inner.activation
     if isinstance(inner, GatedFeedForward):
         expand = _linear([inner.gate, inner.expand], dtype)
@@ -269,7 +269,7 @@ def _feed_forward(inner: FeedForward | GatedFeedForward, dtype: torch.dtype) -> 
             return contract(activation(gate) * value)
 
         return gated
-    if activation is F.relu:  # the product itself can end in it
+    if activation is F.relu:  # fused into the product
         ended = _linear([inner.expand], dtype, relu=True)
         return lambda x: contract(ended(x))
     expand = _linear([inner.expand], dtype)
