@@ -16,7 +16,7 @@ from headwise.decode.engines.table import make_engine
 from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.models.build import build
 from headwise.models.export.ctranslate2 import added_to_source, write_translator
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import load
 from headwise.models.folder.weights import weights_of
 from headwise.models.published.exchange import export_published
@@ -39,7 +39,7 @@ def random_translator(preset: str = "base") -> LoadedModel:
     )
     config = preset_config(preset)
     model = build(config, tokenizer.size, tokenizer.pad).eval()
-    return LoadedModel(model, tokenizer, config, Task((("en", "de"),)))
+    return LoadedModel(model, Description(config, tokenizer, Task((("en", "de"),))))
 
 
 def opened(folder: str, preset: str) -> LoadedModel:

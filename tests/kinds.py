@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from headwise.config import ModelConfig, TextConfig
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.recipe import replaced
 from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer
@@ -28,7 +28,7 @@ def loaded(config: ModelConfig, task: Task, words: Tokenizer | None) -> LoadedMo
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         model = random_model(config, words.size if words else 0, words.pad if words else PAD)
-    return LoadedModel(model, words, config, task)
+    return LoadedModel(model, Description(config, words, task))
 
 
 GPT = small(

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from headwise.config import ModelConfig, TextConfig
 from headwise.decode.translator import Translator
 from headwise.models.build import build
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.recipe import model_config
 from headwise.text.kinds import train_tokenizer
 
@@ -55,7 +55,7 @@ def taught(
     task = Task(directions, both_directions, usual_tokens, max_tokens)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        loaded = LoadedModel(build(shape, tokenizer.size, tokenizer.pad), tokenizer, shape, task)
+        loaded = LoadedModel(build(shape, tokenizer.size, tokenizer.pad), Description(shape, tokenizer, task))
     translator = Translator(loaded, device="cpu")
     rows = [(translator.source_ids(s, source="en", target="de"), tokenizer.encode(t)) for s, t in PAIRS]
     rows += [

@@ -25,12 +25,12 @@ from headwise.train.run_folder import SCORES
 
 def describe_folder(folder: Path) -> dict[str, Any]:
     """Shape, languages, and how far its training came, where the folder tells."""
-    loaded = load(folder, rounded=True)
+    loaded = load(folder, int8=True)
     model = loaded.config
     is_pair = model.family == "encoder_decoder"
     facts: dict[str, Any] = {"task": loaded.task.kind}
-    if loaded.precision != "float32":
-        facts["weights"] = f"{loaded.precision}, for translating on a CPU"
+    if loaded.description.precision != "float32":
+        facts["weights"] = f"{loaded.description.precision}, for translating on a CPU"
     if loaded.task.directions:
         facts["directions"] = loaded.task.known_directions
     if loaded.task.labels:

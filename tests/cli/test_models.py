@@ -136,7 +136,8 @@ def test_a_model_without_a_tokenizer(command: str, tmp_path: Path, capsys: Captu
     kind = MODEL_OF.get(command, "translation")
     loaded = MODELS[kind]()
     rows = loaded.tokenizer.size if loaded.tokenizer else 0
-    save_model(tmp_path / "bare", replace(loaded, tokenizer=None, vocabulary=rows))
+    bare = replace(loaded.description, tokenizer=None, vocabulary=rows)
+    save_model(tmp_path / "bare", replace(loaded, description=bare))
     assert "no tokenizer" in wrong(capsys, command, "--model", tmp_path / "bare", "A ___ dog")
     assert json.loads(ok(capsys, "info", tmp_path / "bare", "--json"))["tokenizer"] == "(none)"
 
@@ -448,7 +449,7 @@ def test_several_ends_are_kept(models: dict[str, Path], tmp_path: Path, capsys: 
     ok(capsys, "convert", theirs, ours)
     ok(capsys, "convert", ours, again, "--to", "huggingface")
     for folder in (theirs, ours, again):
-        ids = load(folder).ids
+        ids = load(folder).description.ids
         assert ids is not None
         assert ids.ends == (2, 7)
         assert Generator(folder).served.other_ends == (7,)

@@ -178,7 +178,9 @@ def test_any_of_several_ends_ends_a_text(beam: int) -> None:
     loaded = remembering()
     (whole,) = Generator(loaded, "cpu").generate("The cat")
     end = whole.ids[-2]
-    several = Generator(dataclasses.replace(loaded, ids=Ids(ends=(loaded.description.specials.eos or 0, end))), "cpu")
+    ids = Ids(ends=(loaded.description.specials.eos or 0, end))
+    described = dataclasses.replace(loaded.description, ids=ids)
+    several = Generator(dataclasses.replace(loaded, description=described), "cpu")
     (cut,) = several.generate("The cat", GenerateOptions(beam=beam, nbest=beam))
     assert all(end not in each.ids for each in cut.nbest)
     assert cut.finished

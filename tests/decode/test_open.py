@@ -58,7 +58,8 @@ def test_a_model_of_another_kind_is_refused(use: Any, kind: str) -> None:
     ("use", "kind"), [(use, kind) for use, kinds in USES.items() for kind in sorted(kinds) if kind != "images"]
 )
 def test_a_model_without_a_tokenizer_takes_no_text(use: Any, kind: str) -> None:
-    loaded = replace(MODELS[kind](), tokenizer=None)
+    loaded = MODELS[kind]()
+    loaded = LoadedModel(loaded.model, replace(loaded.description, tokenizer=None))
     take: Callable[[], object] = partial(use, loaded, "cpu")
     if use is Labeller:  # which may be for pictures
         take = partial(Labeller(loaded, "cpu").classify, ["text"])

@@ -14,7 +14,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.inspect.attention import capture_attention, capture_text
 from headwise.inspect.picture import draw_attention
 from headwise.models.build import build
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.recipe import model_config, replaced
 from headwise.text.kinds import train_tokenizer
 from tests.taught import SOURCES, TARGETS
@@ -50,7 +50,9 @@ def model(shape: ModelConfig) -> LoadedModel:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         built = build(shape, tokenizer.size, tokenizer.pad)
-    return LoadedModel(built, tokenizer, shape, Task(directions=directions, kind=kind, labels=("a", "b", "c")))
+    return LoadedModel(
+        built, Description(shape, tokenizer, Task(directions=directions, kind=kind, labels=("a", "b", "c")))
+    )
 
 
 def family(name: str) -> LoadedModel:

@@ -16,7 +16,7 @@ from headwise.inspect.attention import capture_text
 from headwise.inspect.image_picture import draw_over_image
 from headwise.inspect.vision import LOOKERS, capture_image, rollout
 from headwise.models.build import build
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import save_model
 from headwise.recipe import model_config, replaced
 
@@ -43,7 +43,7 @@ def model(shape: ModelConfig = SHAPE) -> LoadedModel:
     task = Task(kind="images", labels=("cat", "$dog"), image_mean=mean, image_std=(0.3,) * shape.image_patches.channels)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
-        return LoadedModel(build(shape, 0, 0).eval(), None, shape, task)
+        return LoadedModel(build(shape, 0, 0).eval(), Description(shape, None, task))
 
 
 @pytest.fixture
@@ -141,6 +141,7 @@ def test_what_cannot_be_looked_at_is_said(picture: Path, tmp_path: Path) -> None
         capture_image(model(), tmp_path / "no.png", "cpu")
     with pytest.raises(ConfigError, match="LSTMs"):
         capture_image(model(dataclasses.replace(SHAPE, stack="lstm")), picture, "cpu")
-    without = dataclasses.replace(model(), task=Task(kind="images", labels=("a", "b")))
+    described = dataclasses.replace(model().description, task=Task(kind="images", labels=("a", "b")))
+    without = LoadedModel(model().model, described)
     with pytest.raises(ConfigError, match="normalised"):
         capture_image(without, picture, "cpu")

@@ -16,7 +16,7 @@ from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from headwise.models.build import build
 from headwise.models.export.export import export
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import convert, load, save_model
 from headwise.models.known_parts import unknown_parts
 from headwise.nn import feed_forward, norms, positions
@@ -91,7 +91,7 @@ def random_translator(config: ModelConfig) -> LoadedModel:
     assert tokenizer is not None
     torch.manual_seed(5)
     model = build(config, tokenizer.size, tokenizer.pad).eval()
-    return LoadedModel(model, tokenizer, config, Task((("en", "de"),)))
+    return LoadedModel(model, Description(config, tokenizer, Task((("en", "de"),))))
 
 
 def with_attention_from_outside() -> LoadedModel:
@@ -148,7 +148,7 @@ def test_an_int8_folder_translates_as_its_own_model_does(
 ) -> None:
     save_model(tmp_path / "whole", random_translator(ROWS[name](monkeypatch)))
     convert(tmp_path / "whole", tmp_path / "int8", "headwise", precision="int8")
-    model = load(tmp_path / "int8", rounded=True)
+    model = load(tmp_path / "int8", int8=True)
     assert scores(Translator(tmp_path / "int8")) == scores(Translator(model, device="cpu", engine="plain"))
 
 

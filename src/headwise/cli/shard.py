@@ -32,9 +32,9 @@ def share_of(args: argparse.Namespace) -> "Share":
 
 def own_device(name: str, model: str) -> str:
     """The device of this process: of several on a machine, each has its own GPU; an int8 model stays on the CPU."""
-    from headwise.models.folder.config_file import is_rounded
+    from headwise.models.folder.config_file import is_int8
 
-    if not launched() or name not in ("auto", "cuda") or (name == "auto" and is_rounded(model)):
+    if not launched() or name not in ("auto", "cuda") or (name == "auto" and is_int8(model)):
         return name
     import torch
 

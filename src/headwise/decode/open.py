@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from headwise.config import ModelConfig
 from headwise.devices import best_device
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.folder.config_file import is_rounded
+from headwise.models.folder.config_file import is_int8
 from headwise.models.folder.description import COMMANDS, LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
 
@@ -44,11 +44,11 @@ def open_model(model: str | Path | LoadedModel, device: str) -> tuple[LoadedMode
     chosen = best_device(device)
     if isinstance(model, LoadedModel):
         return model, chosen
-    if is_rounded(model):
+    if is_int8(model):
         if device not in ("auto", "cpu"):
             raise ConfigError(f"{model}: its weights are int8, which is for CPUs: leave out --device {device}")
         chosen = torch.device("cpu")
-    return load(model, chosen, rounded=True), chosen
+    return load(model, chosen, int8=True), chosen
 
 
 def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str) -> Served[M]:
@@ -59,7 +59,7 @@ def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str
         name = model if isinstance(model, str | Path) else "this model"
         raise ConfigError(f"{name}: not a model that {what}: it is for `{command}`")
     tokenizer = the_tokenizer(loaded, model)
-    ends = tuple(end for end in (loaded.ids.ends if loaded.ids else ()) if end != tokenizer.eos)
+    ends = tuple(end for end in loaded.description.specials.ends if end != tokenizer.eos)
     return Served(loaded.model.to(chosen).eval(), tokenizer, loaded.config, loaded.task, chosen, loaded, ends)
 
 

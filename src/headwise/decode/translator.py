@@ -80,7 +80,7 @@ class Translator:
         shortlist: Shortlists | bool | None = None,
         say: Say = warnings.warn,
     ) -> None:
-        if isinstance(model, LoadedModel) and engine == INT8 and model.precision != INT8:
+        if isinstance(model, LoadedModel) and engine == INT8 and model.description.precision != INT8:
             model = replace(model, model=copy.deepcopy(model.model))  # quantising must not change the caller's model
         self._given: tuple[str | Path | LoadedModel, str] | None = (model, device)
         self._stored = None

@@ -11,7 +11,7 @@ from torch import nn
 from headwise.config import ModelConfig, Recipe
 from headwise.errors import ConfigError
 from headwise.models.build import build
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import load, read_model, read_tokenizer
 from headwise.models.folder.weights import Weights, set_weights, weights_of
 from headwise.presets import PRESETS, preset_config, resolve
@@ -92,7 +92,7 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
     if any(before[key] != after[key] for key in PARTS):
         weights = transferred(weights, weights_of(model), recipe.init)
     set_weights(model, weights, recipe.init)
-    return dataclasses.replace(loaded, model=model.to(device), config=recipe.model)
+    return LoadedModel(model.to(device), dataclasses.replace(loaded.description, config=recipe.model))
 
 
 def given_tokenizer(start: LoadedModel | None, recipe: Recipe) -> Tokenizer | None:
@@ -109,9 +109,10 @@ def first_model(
 ) -> LoadedModel:
     """The starting point, if there is one, or else a new model, for this task."""
     if start is not None:
-        return dataclasses.replace(start, task=dataclasses.replace(task, published=start.task.published))
+        task = dataclasses.replace(task, published=start.task.published)
+        return LoadedModel(start.model, dataclasses.replace(start.description, task=task))
     model = new_model(recipe, tokenizer.size, tokenizer.pad).to(device)
-    return LoadedModel(model, tokenizer, recipe.model, task)
+    return LoadedModel(model, Description(recipe.model, tokenizer, task))
 
 
 def new_model(recipe: Recipe, vocabulary: int, pad: int) -> nn.Module:

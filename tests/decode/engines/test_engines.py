@@ -209,7 +209,7 @@ def test_weights_of_another_config_are_refused(change: dict[str, object], tmp_pa
 def test_a_used_int8_model_can_be_opened_again(tmp_path: Path) -> None:
     save_model(tmp_path / "whole", taught())
     convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
-    loaded = load(tmp_path / "small", rounded=True)
+    loaded = load(tmp_path / "small", int8=True)
     first = Translator(loaded, device="cpu", engine="plain")
     wanted = first.translate(SOURCES[:3])
     assert [one.text for one in Translator(loaded, device="cpu", engine="int8").translate(SOURCES[:3])] == [
@@ -223,7 +223,8 @@ def test_a_cpu_without_the_instructions_falls_back(monkeypatch: pytest.MonkeyPat
     fallen = Translator(taught(), device="cpu", engine="int8", say=said.append)
     assert "VNNI" in said[0]
     rounded = int8.to_int8(copy.deepcopy(taught().model))
-    Translator(dataclasses.replace(taught(), model=rounded, precision="int8"), device="cpu", say=said.append)
+    described = dataclasses.replace(taught().description, precision="int8")
+    Translator(LoadedModel(rounded, described), device="cpu", say=said.append)
     assert "VNNI" in said[1]
     assert fallen.translate(SOURCES) == engine("plain").translate(SOURCES)
 

@@ -28,6 +28,7 @@ from headwise.decode.translator import Translator
 from headwise.errors import CheckpointError, ConfigError, DataError
 from headwise.files.tensors import save_tensors
 from headwise.models.build import build
+from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.load import convert, save_model
 from headwise.nn import int8
 from headwise.nn.int8 import to_int8
@@ -160,7 +161,7 @@ def test_a_token_that_is_in_no_pair_has_what_the_model_says(monkeypatch: pytest.
 def test_rows_of_a_published_model_that_are_no_token_are_no_translations() -> None:
     tokenizer = the_tokenizer()
     shape, rows = taught().config, tokenizer.size + 40
-    loaded = replace(taught(), model=build(shape, rows, tokenizer.pad), vocabulary=rows)
+    loaded = LoadedModel(build(shape, rows, tokenizer.pad), replace(taught().description, vocabulary=rows))
     translator = Translator(loaded, device="cpu", engine="plain")
     begun = translator._first_tokens([tokenizer.encode(SOURCES[0])], tokenizer.size)[0]
     assert max(begun) >= tokenizer.size  # else this holds nothing

@@ -14,7 +14,7 @@ from headwise.decode.translation import TranslateOptions
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from headwise.models.export.ctranslate2 import NEVER, check, write_generator, write_translator
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import convert, load, save_model
 from headwise.recipe import replaced
 from headwise.text.tokenizer import Tokenizer
@@ -53,7 +53,7 @@ def test_every_shape_computes_the_same(name: str, tmp_path: Path) -> None:
     words = tokenizer("unigram")
     torch.manual_seed(1)
     model = random_model(VARIANTS[name], words.size, words.pad)
-    loaded = LoadedModel(model, words, VARIANTS[name], Task((("en", "de"),)))
+    loaded = LoadedModel(model, Description(VARIANTS[name], words, Task((("en", "de"),))))
     write_translator(loaded, tmp_path, "float32")
     theirs = ctranslate2.Translator(str(tmp_path), intra_threads=1)
     sources, targets = ([words.encode(text)[:6] for text in texts] for texts in (SHORT, reversed(SHORT)))
@@ -92,7 +92,9 @@ def test_every_language_model_goes_on_alike(name: str, tmp_path: Path) -> None:
     words = tokenizer("unigram")
     torch.manual_seed(1)
     model = random_model(DECODER_VARIANTS[name], words.size, words.pad)
-    write_generator(LoadedModel(model, words, DECODER_VARIANTS[name], Task(kind="causal_lm")), tmp_path, "float32")
+    write_generator(
+        LoadedModel(model, Description(DECODER_VARIANTS[name], words, Task(kind="causal_lm"))), tmp_path, "float32"
+    )
     theirs = ctranslate2.Generator(str(tmp_path), intra_threads=1)
     names, never = words.pieces(range(words.size)), [words.pad, words.sos]
     for text in SHORT:

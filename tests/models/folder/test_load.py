@@ -16,7 +16,7 @@ from headwise.files import tables
 from headwise.files.tensors import save_tensors
 from headwise.models.build import build
 from headwise.models.folder.config_file import save_description
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import load, save_model
 from headwise.models.folder.run_layout import load_weights, step_folder
 from headwise.models.folder.weights import set_weights, weights_of
@@ -38,7 +38,7 @@ def tokenizer(kind: str = "bytes", text: str = "some words to learn") -> Tokeniz
 
 def new(**changes: object) -> LoadedModel:
     config, learned = small(**{**SHAPE, **changes}), tokenizer()
-    return LoadedModel(build(config, learned.size, learned.pad), learned, config, TASK)
+    return LoadedModel(build(config, learned.size, learned.pad), Description(config, learned, TASK))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def change(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
 @pytest.mark.parametrize("name", ["sinusoidal-layer-post-4kv", "rotary-rms-pre-1kv", "wider-encoder", "tie-none"])
 def test_a_model_comes_back_exactly(tmp_path: Path, name: str) -> None:
     config, learned = VARIANTS[name], tokenizer()
-    saved = LoadedModel(build(config, learned.size, learned.pad), learned, config, TASK)
+    saved = LoadedModel(build(config, learned.size, learned.pad), Description(config, learned, TASK))
     save_model(tmp_path, saved)
     loaded = load(tmp_path)
     assert (loaded.config, loaded.tokenizer, loaded.task) == (config, learned, TASK)

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from headwise.config import LanguageConfig, ModelConfig, TrainConfig
 from headwise.models.build import build
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.presets import preset_config
 from headwise.train.report.flops import blank, flops_per_unit, multiply_adds, row_cost, sentence_cost
 from tests.shapes import PAD, VOCABULARY, small
@@ -134,13 +133,13 @@ def test_pictures(patches: str) -> None:
     config = small(**shape, positions__kind="learned")
     model = build(config, 0, 0).eval()
     picture = torch.zeros(1, 3, 16, 16)
-    job = SimpleNamespace(loaded=LoadedModel(model, None, config, Task(kind="images")))
+    job = SimpleNamespace(loaded=LoadedModel(model, Description(config, None, Task(kind="images"))))
     assert flops_per_unit(job) == 3 * counted(lambda: model(picture))  # type: ignore[arg-type]
 
 
 def a_job(config: ModelConfig, kind: str, **more: Any) -> Any:
     model = build(config, VOCABULARY, PAD)
-    loaded = LoadedModel(model, None, config, Task(kind=kind), vocabulary=VOCABULARY)
+    loaded = LoadedModel(model, Description(config, None, Task(kind=kind), vocabulary=VOCABULARY))
     return SimpleNamespace(loaded=loaded, **more)
 
 
@@ -177,7 +176,7 @@ def test_the_mean_over_pairs_and_weights() -> None:
 
 def test_the_base_model_has_about_six_operations_a_weight() -> None:
     """The rule of thumb: with as many source as target tokens, each weight is passed by one of the two."""
-    description = LoadedModel(nn.Module(), None, preset_config("base"), Task(), vocabulary=37_000).description
+    description = Description(preset_config("base"), None, Task(), vocabulary=37_000)
     weights = sum(p.numel() for p in description.empty("").parameters())
     model: Any = blank(description)
     spent = 6 * sentence_cost(model)(np.array([25]), np.array([25]))[0]

@@ -8,7 +8,7 @@ import torch
 from headwise.config import TextConfig
 from headwise.errors import CheckpointError
 from headwise.models.build import build
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import load, save_model
 from headwise.models.folder.run_layout import load_weights
 from headwise.text.kinds import train_tokenizer
@@ -21,7 +21,9 @@ from tests.train.small_runs import TINY, tiny_model, weights
 def model_folder(folder: Path, kind: str = "bytes", **changes: object) -> LoadedModel:
     tokenizer = train_tokenizer(TextConfig(kind=kind, vocabulary=300), ["a b c", "d e"], [])
     config = small(**{**TINY, **changes})
-    loaded = LoadedModel(build(config, tokenizer.size, tokenizer.pad), tokenizer, config, Task((("en", "de"),)))
+    loaded = LoadedModel(
+        build(config, tokenizer.size, tokenizer.pad), Description(config, tokenizer, Task((("en", "de"),)))
+    )
     save_model(folder, loaded)
     return loaded
 

@@ -17,7 +17,7 @@ from headwise.files.tables import read_json
 from headwise.files.tensors import load_tensors
 from headwise.models.build import build
 from headwise.models.classifier import Classifier
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import load, save_model
 from headwise.models.folder.run_layout import step_folder
 from headwise.models.folder.weights import weights_of
@@ -126,7 +126,8 @@ def pretrained(folder: Path, model: dict[str, Any]) -> Path:
     torch.manual_seed(9)
     kind = config.family
     save_model(
-        folder, LoadedModel(build(config, tokenizer.size, tokenizer.pad), tokenizer, config, Task((), kind=kind))
+        folder,
+        LoadedModel(build(config, tokenizer.size, tokenizer.pad), Description(config, tokenizer, Task((), kind=kind))),
     )
     return folder
 

@@ -60,7 +60,7 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
     if row.device and device.type != row.device:
         where = "is for CPUs: give --device cpu, or" if row.device == "cpu" else "needs a GPU:"
         raise ConfigError(f"the engine {name} {where} leave out --engine")
-    if loaded.precision == INT8 and not int8.is_fast_here():
+    if loaded.description.precision == INT8 and not int8.is_fast_here():
         say(f"{NO_VNNI}: the model that this one was made of suits it better")
     try:
         return row.build(loaded, device)
@@ -86,7 +86,7 @@ def _fastest(loaded: LoadedModel, device: torch.device) -> str:
     """The engine that `auto` stands for."""
     if device.type == "cuda":
         return "gpu"
-    return "int8" if loaded.precision == "int8" else "plain"
+    return "int8" if loaded.description.precision == "int8" else "plain"
 
 
 def _plain(loaded: LoadedModel, device: torch.device) -> Engine:
@@ -106,7 +106,7 @@ def _int8(loaded: LoadedModel, device: torch.device) -> Engine:
 
     model: Any = loaded.model
     _refuse_unknown_parts(model)
-    if loaded.precision != INT8:
+    if loaded.description.precision != INT8:
         if not int8.is_fast_here():
             raise NotUsableError("needs a CPU with instructions for int8 (VNNI)")
         model = int8.to_int8(model)

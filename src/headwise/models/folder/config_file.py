@@ -38,7 +38,7 @@ def save_description(folder: Path, description: Description) -> None:
     write_json(folder / CONFIG, {**described, "digest": table_digest(described)})
 
 
-def is_rounded(folder: str | Path) -> bool:
+def is_int8(folder: str | Path) -> bool:
     """Whether a folder's weights are int8."""
     path = Path(folder) / CONFIG
     described = read_json(path) if path.is_file() else None

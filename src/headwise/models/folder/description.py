@@ -167,44 +167,28 @@ class Ids:
 
 
 @dataclass(frozen=True)
-class LoadedModel:
-    """A model with its tokenizer and what it does."""
-
-    model: nn.Module
-    tokenizer: Tokenizer | None
-    """None for a model of pictures, or one that was published without."""
-    config: ModelConfig
-    task: Task
-    vocabulary: int = 0
-    """Rows of the embedding; 0: as many as the tokenizer has. Published models may have more than that."""
-    ids: Ids | None = None
-    """The special tokens, where there is no tokenizer that knows them."""
-    precision: str = "float32"
-    """Of the matrices, as they were stored: float32, or int8 for translating on a CPU alone."""
-
-    @property
-    def description(self) -> Description:
-        return Description(self.config, self.tokenizer, self.task, self.vocabulary, self.ids, self.precision)
-
-
-@dataclass(frozen=True)
 class Description:
     """All of a model but its weights."""
 
     config: ModelConfig
     tokenizer: Tokenizer | None
+    """None for a vision model, or one that was published without a tokenizer."""
     task: Task
     vocabulary: int = 0
+    """Rows of the embedding, which may be more than the tokenizer has tokens; 0: as many."""
     ids: Ids | None = None
+    """Special tokens, where there is no tokenizer that knows them."""
     precision: str = "float32"
+    """Type of the stored matrices: float32, or int8 for translating on a CPU."""
 
     @property
     def rows(self) -> int:
-        """Of the embedding."""
+        """Rows of the embedding."""
         return self.vocabulary or (self.tokenizer.size if self.tokenizer else 0)
 
     @property
     def specials(self) -> Ids:
+        """Special tokens, by the tokenizer where there is one."""
         if self.tokenizer is not None:
             return Ids(self.tokenizer.pad, self.tokenizer.sos, self.tokenizer.eos, self.ids.ends if self.ids else ())
         return self.ids or Ids()
@@ -218,8 +202,7 @@ class Description:
         model = self.empty(where)
         floats = {name: tensor if tensor.dtype == torch.int8 else tensor.float() for name, tensor in weights.items()}
         adopt_weights(model, floats, where)
-        described = (self.tokenizer, self.config, self.task, self.vocabulary, self.ids, self.precision)
-        return LoadedModel(model.to(device).eval(), *described)
+        return LoadedModel(model.to(device).eval(), self)
 
     def empty(self, where: str) -> nn.Module:
         """The model without memory for weights: their names and shapes."""
@@ -235,3 +218,23 @@ class Description:
         except (ConfigError, ValueError, TypeError, RuntimeError, ArithmeticError, MemoryError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise CheckpointError(f"{where}: its config.json describes no model: {reason}") from None
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model in memory with its description."""
+
+    model: nn.Module
+    description: Description
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.description.config
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        return self.description.tokenizer
+
+    @property
+    def task(self) -> Task:
+        return self.description.task

@@ -42,18 +42,18 @@ def save_model(folder: Path, loaded: LoadedModel) -> None:
     save_tensors(folder / WEIGHTS, weights_of(loaded.model))
 
 
-def load(folder: str | Path, device: str | torch.device = "cpu", *, rounded: bool = False) -> LoadedModel:
+def load(folder: str | Path, device: str | torch.device = "cpu", *, int8: bool = False) -> LoadedModel:
     """The model in a folder: a trained one, a checkpoint, a run that is still going (its best so far), or one
 
     that another program wrote: a Hugging Face folder or a GGUF file. `rounded` takes one in int8 too,
     which has no use but to be asked.
     """
     folder = Path(folder)
-    description, weights = read_model(folder, rounded=rounded)
+    description, weights = read_model(folder, int8=int8)
     return description.build(str(folder), weights, device)
 
 
-def read_model(folder: Path, *, rounded: bool = False) -> tuple[Description, Weights]:
+def read_model(folder: Path, *, int8: bool = False) -> tuple[Description, Weights]:
     """What `load` makes a model of."""
     if not folder.exists():
         raise CheckpointError(f"{folder}: no such model folder")
@@ -62,7 +62,7 @@ def read_model(folder: Path, *, rounded: bool = False) -> tuple[Description, Wei
     if not folder.is_dir():
         raise CheckpointError(f"{folder}: is a file, not a model folder")
     description = load_description(folder)
-    if description.precision != "float32" and not rounded:
+    if description.precision != "float32" and not int8:
         raise CheckpointError(
             f"{folder}: its weights are {description.precision}, which is for translating alone: take the model that "
             "it was made of"

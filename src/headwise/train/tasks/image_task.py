@@ -22,7 +22,7 @@ from headwise.data.read.paths import recipe_path
 from headwise.errors import ConfigError
 from headwise.metrics import shown
 from headwise.models.classifier import Classifier
-from headwise.models.folder.description import LoadedModel, Task
+from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
 from headwise.models.vision import VisionTransformer
 from headwise.train.checkpoint.run_state import RunState
@@ -144,7 +144,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
     batch = recipe.train.batch_tokens
     return ImageJob(
         recipe,
-        LoadedModel(model, None, recipe.model, task),
+        LoadedModel(model, Description(recipe.model, None, task)),
         ImageStream(
             store,
             training,
