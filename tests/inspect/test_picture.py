@@ -13,7 +13,7 @@ from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
 from headwise.inspect.attention import capture_attention
 from headwise.inspect.maps import AttentionMap, AttentionMaps
-from headwise.inspect.picture import draw_attention
+from headwise.inspect.picture import draw_attention, labels
 from headwise.recipe import replaced
 from tests.taught import SHAPE, SOURCES, TARGETS, translator
 
@@ -142,27 +142,48 @@ def test_labels_of_every_script_draw_without_a_warning(text: str, tmp_path: Path
 
 
 def test_a_long_sentence(tmp_path: Path) -> None:
-    maps = maps_of(" ".join(["the dog"] * 60), target="der Hund " * 20, steps=0)
-    assert len(maps.labels["source"]) > 100
+    """It is drawn without the small maps, which nobody could read."""
+    maps = maps_of(" ".join(["the dog"] * 52), target="der Hund " * 12, steps=0)
+    assert 100 < len(maps.labels["source"]) <= 120
     draw_attention(maps, tmp_path / "map.png")
-    assert (tmp_path / "map.png").stat().st_size > 1000
+    with Image.open(tmp_path / "map.png") as image:
+        assert max(image.size) < 2500
+
+
+@pytest.mark.parametrize("layer", [None, 1])
+def test_tokens_and_scale_stand_beside_every_map_and_the_sentence_above(layer: int | None, tmp_path: Path) -> None:
+    maps = maps_of()
+    draw_attention(maps, tmp_path / "map.svg", layer=layer)
+    text = (tmp_path / "map.svg").read_text("utf-8")
+    for piece in {*maps.labels["source"], *maps.labels["target"]} - {"<eos>"}:
+        label = piece.removeprefix("▁") or piece
+        assert text.count(f"{label} -->") >= 2, f"{label}: beside the large map and the small ones"
+    assert text.count("<!-- attention weight -->") == 2
+    assert SOURCES[0] in text
+    assert TARGETS[0].split()[0] in text
+
+
+def test_labels_mark_pieces_that_continue_a_word() -> None:
+    assert labels(["▁The", "▁ap", "ple", "s", ".", "<eos>"]) == ["The", "ap", "·ple", "·s", ".", "<eos>"]
+    assert labels(["[CLS]", "▁un", "able", "[SEP]"]) == ["[CLS]", "un", "·able", "[SEP]"]
+    assert labels(["a", "▁", "b"]) == ["a", "▁", "b"], "characters are no pieces of words"
 
 
 def test_many_heads_of_a_long_text_fit_a_picture(tmp_path: Path) -> None:
-    labels = ["a"] * 100
-    weights = torch.full((1, 32, 100, 100), 1 / 100)
+    tokens = ["a"] * 50
+    weights = torch.full((12, 32, 50, 50), 1 / 50)
     draw_attention(
-        AttentionMaps("a", {}, {"encoder": AttentionMap("a", labels, labels, weights)}), tmp_path / "map.png"
+        AttentionMaps("a", {}, {"encoder": AttentionMap("a", tokens, tokens, weights)}), tmp_path / "map.png"
     )
     with Image.open(tmp_path / "map.png") as image:
         assert max(image.size) < 10_000
 
 
 def test_more_than_fits_a_picture_is_said(tmp_path: Path) -> None:
-    pieces = 1000
+    pieces = 121
     weights = torch.full((1, 1, pieces, pieces), 1 / pieces)
     maps = AttentionMaps("a", {}, {"cross": AttentionMap("a", ["a"] * pieces, ["a"] * pieces, weights)})
-    with pytest.raises(DataError, match=r"1000 tokens.*\.json"):
+    with pytest.raises(DataError, match=r"121 tokens.*one sentence at a time.*\.json"):
         draw_attention(maps, tmp_path / "map.png")
 
 

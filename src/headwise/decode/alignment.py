@@ -10,6 +10,14 @@ from numpy.typing import ArrayLike
 Alignment = list[tuple[int, int]]
 
 
+def alignment_layer(layers: int) -> int:
+    """Decoder layer whose cross-attention aligns words best, of a decoder of so many layers.
+
+    It is the last but one: the last one already looks ahead to the word it has to write next.
+    """
+    return max(0, layers - 2)
+
+
 def align(attention: ArrayLike, source_words: Sequence[int], target_words: Sequence[int]) -> Alignment:
     """Link each target word to the source word that its subwords attend to most, summed; sorted pairs.
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast, overload
 
-from headwise.decode.alignment import Alignment, align
+from headwise.decode.alignment import Alignment, align, alignment_layer
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
 from headwise.decode.engines.engine import Aligner, Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
@@ -404,15 +404,14 @@ class Translator:
     def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Sequence[NDArray[Any]]:
         """Cross-attention weights of each pair of ids, averaged over the heads: [T, S], padded.
 
-        They come from the last layer but one that has cross-attention: the last layer already attends to what the next
-        word needs.
+        They come from the layer that aligns words best, `alignment_layer`.
         """
         import torch
 
         with torch.inference_mode():
             encoded = self.model.encode(self._pad(sources))
             cross_weights = self.model.decode(self._pad(targets), encoded, capture=True).cross_weights
-            weights = cross_weights[max(0, len(cross_weights) - 2)].mean(1)  # [pairs, T, S]
+            weights = cross_weights[alignment_layer(len(cross_weights))].mean(1)  # [pairs, T, S]
         return list(weights.float().cpu().numpy())
 
     # --- scores ----------------------------------------------------------------------------------------

@@ -45,11 +45,10 @@ def capture_attention(
     if target_text is None:
         target_text = translator.translate(text, source=source, target=target, beam=beam).text
     source_ids, shown_ids = translator.pair_ids(text, target_text, source=source, target=target)
-    target_ids = shown_ids[1:]
     encoded = model.encode(_batch(source_ids, translator.device), capture=True)
     decoded = model.decode(_batch(shown_ids, translator.device), encoded, capture=True)
     read, shown = tokenizer.pieces(source_ids), tokenizer.pieces(shown_ids)
-    written = tokenizer.pieces([*target_ids, tokenizer.eos])
+    written = tokenizer.pieces([*shown_ids[1:], tokenizer.eos])
     found = {
         "cross": (CROSS, written, read, decoded.cross_weights),
         "encoder": (SOURCE, read, read, encoded.self_weights),
@@ -62,6 +61,7 @@ def capture_attention(
     }
     return AttentionMaps(
         text=target_text,
+        source=text,
         labels={"source": read, "target": written, "shown": shown},
         maps=maps,
         lacks="" if len(maps) == len(found) else RECURRENT,

@@ -33,6 +33,13 @@ class AttentionMaps:
     """By kind; the first is the one that tells most of such a model."""
     lacks: str = ""
     """Why a kind that could be expected is not there."""
+    source: str = ""
+    """The text that was translated, if `text` is a translation."""
+
+    @property
+    def title(self) -> str:
+        """The text, or the text and its translation."""
+        return f"{self.source}  →  {self.text}" if self.source else self.text
 
     @property
     def kind(self) -> str:

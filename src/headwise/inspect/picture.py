@@ -1,101 +1,188 @@
-"""Attention as a picture: one large map of the mean, and one small map a head and layer."""
+"""Attention as a picture: a large map of one layer's mean, and a small map of every head."""
 
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
+from headwise.decode.alignment import alignment_layer
 from headwise.errors import DataError
 from headwise.inspect.figure import check_format, check_layer, page, plain
-from headwise.inspect.maps import AttentionMap, AttentionMaps
+from headwise.inspect.maps import AttentionMaps
 
-MOST_TOKENS = 400
-"""A side of the map; more makes a picture that viewers cannot open."""
-
-_CELL = 0.34
-"""Inches of a row or a column of the large map: room for its label."""
-_WIDEST = 40.0
-"""Inches that all small maps of a row may take: long texts of many heads must still make a picture."""
-_STEP = 1.12
-"""From one small map to the next, if its side is 1."""
+MOST_TOKENS = 120
+"""Tokens along a side of a map: more cannot be read, whatever the size of the picture."""
+MOST_WITH_HEADS = 60
+"""Tokens along a side with a small map of every head below the large one."""
+SMALLEST_FONT = 4.5
+"""Points that tokens beside a small map need; where there is less room, they are left out."""
+ACROSS = 4
+"""Small maps in a row where a single layer is drawn."""
 
 Weights = NDArray[np.float32]
 
 
-def draw_attention(maps: AttentionMaps, path: Path, kind: str | None = None, layer: int | None = None) -> None:
-    """Write the picture of one kind of attention; its format follows from the name.
+class _Grid(NamedTuple):
+    """Small maps in rows: titles of rows and columns or of each map, and the side of a map in inches."""
 
-    Without `layer`, the large map shows the last but one layer (the last of a single one), where the
-    alignment of words is clearest, and below it every head of every layer; with it, that layer alone.
+    maps: list[list[Weights]]
+    row_titles: list[str]
+    column_titles: list[str]
+    titles: list[list[str]]
+    side: float
+
+
+def draw_attention(maps: AttentionMaps, path: Path, kind: str | None = None, layer: int | None = None) -> None:
+    """Write the picture of one kind of attention; its format follows from the name of the file.
+
+    Without `layer`, the large map is that of the layer that aligns words best, and below it stands every head of every
+    layer; with it, that layer alone. Texts that are too long for small maps are drawn without them.
     """
     check_format(path)
     shown = maps[kind or maps.kind]
     weights: Weights = shown.weights.numpy()  # [layers, H, rows, columns]
-    layers, heads = weights.shape[:2]
-    check_layer(layer, layers)
+    check_layer(layer, len(weights))
     tokens = max(len(shown.rows), len(shown.columns))
     if tokens > MOST_TOKENS:
-        raise DataError(f"{tokens} tokens are too many for a picture (at most {MOST_TOKENS}); write .json instead")
-    main = max(0, layers - 2) if layer is None else layer - 1
-    if layer is None:
-        side = max(1.1, min(0.07 * tokens, _WIDEST / heads))
-        rows = [_named(weights[i], f"layer {i + 1}, head") for i in range(layers)]
-    else:
-        each = _named(weights[main], "head")
-        side, rows = max(1.8, min(0.1 * tokens, _WIDEST / 4)), [each[start : start + 4] for start in range(0, heads, 4)]
-
-    width = max(2.2 + _CELL * len(shown.columns), len(rows[0]) * side * _STEP + 0.4, 6.0)
-    heights = [1.8 + _CELL * len(shown.rows), len(rows) * (side * _STEP + 0.15) + 0.4]
+        raise DataError(
+            f"{tokens} tokens are too many for a picture (at most {MOST_TOKENS}): inspect one sentence at a time, or "
+            "write .json"
+        )
+    main = alignment_layer(len(weights)) if layer is None else layer - 1
+    grid = _grid(weights, main, tokens, layer is None) if tokens <= MOST_WITH_HEADS else None
+    rows, columns = labels(shown.rows), labels(shown.columns)
+    margins = _room(rows), _room(columns)
+    cell = min(0.34, max(0.15, 14 / tokens))
+    width = max(margins[0] + cell * len(columns) + 1.2, _width(grid, margins[0]), 6.0)
+    title = "\n".join(textwrap.wrap(maps.title, int(width * 9), max_lines=3, placeholder=" ..."))
+    heights = [0.6 + 0.2 * title.count("\n") + margins[1] + cell * len(rows) + 0.5]
+    if grid is not None:
+        heights.append(len(grid.maps) * (grid.side + (0.05 if grid.column_titles else 0.25)) + margins[1] + 0.6)
     with page(path, width, sum(heights)) as figure:
-        top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=heights).flat
-        top.suptitle(shown.title, fontsize=11)
-        _large(top, shown, weights[main].mean(0), f"mean of the heads of layer {main + 1}")
-        _small(bottom.add_subplot(), rows)
+        top, *bottom = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights).flat
+        top.suptitle(plain(title), fontsize=12, fontweight="bold")
+        name = f"{shown.title}\nmean of the {weights.shape[1]} heads of layer {main + 1} of {len(weights)}"
+        _large(top, weights[main].mean(0), rows, columns, name, font=9 if cell > 0.25 else 6)
+        for part in bottom:
+            assert grid is not None
+            part.suptitle("every head", fontsize=10)
+            _small(part, grid, rows, columns)
 
 
-def _named(heads: Weights, name: str) -> list[tuple[str, Weights]]:
-    return [(f"{name} {number + 1}", weights) for number, weights in enumerate(heads)]
+def labels(pieces: Sequence[str]) -> list[str]:
+    """Pieces as they are written in a picture: `▁` is left out, and a piece that continues a word begins with `·`."""
+    if not any(piece.startswith("▁") and len(piece) > 1 for piece in pieces):
+        return list(pieces)
+    return [_label(piece) for piece in pieces]
 
 
-def _large(figure: Any, shown: AttentionMap, weights: Weights, title: str) -> None:
+def _label(piece: str) -> str:
+    if piece.startswith("▁") and len(piece) > 1:
+        return piece[1:]
+    special = len(piece) > 2 and piece[0] in "<[" and piece[-1] in ">]"
+    return f"·{piece}" if piece[:1].isalnum() and not special else piece
+
+
+def _grid(weights: Weights, main: int, tokens: int, every_layer: bool) -> _Grid:
+    layers, heads = weights.shape[:2]
+    side = max(1.0, min(0.11 * tokens, 2.4, 18 / heads))
+    if every_layer and heads <= 16:
+        names = [f"head {head + 1}" for head in range(heads)], [f"layer {layer + 1}" for layer in range(layers)]
+        return _Grid([list(layer) for layer in weights], names[1], names[0], [], side)
+    chosen = range(layers) if every_layer else [main]
+    each = [(f"layer {i + 1}, head {h + 1}", weights[i, h]) for i in chosen for h in range(heads)]
+    across = 12 if every_layer else ACROSS
+    side = side if every_layer else max(1.8, min(0.16 * tokens, 4.0))
+    lines = [each[start : start + across] for start in range(0, len(each), across)]
+    return _Grid([[w for _, w in line] for line in lines], [], [], [[name for name, _ in line] for line in lines], side)
+
+
+def _room(names: Sequence[str]) -> float:
+    """Inches that the longest of these labels takes."""
+    return 0.2 + 0.085 * min(30, max(map(len, names), default=0))
+
+
+def _width(grid: _Grid | None, margin: float) -> float:
+    return 0.0 if grid is None else margin + len(grid.maps[0]) * grid.side * 1.1 + 1.2
+
+
+def _large(figure: Any, weights: Weights, rows: list[str], columns: list[str], title: str, font: int) -> None:
     axes = figure.add_subplot()
     limit = _others_limit(weights)
-    image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=limit, aspect="auto")
-    axes.set_title(title, fontsize=9)
-    labels = [plain(label) for label in shown.columns]
-    axes.set_xticks(range(len(labels)), labels, rotation=60, ha="left", rotation_mode="anchor")
-    axes.set_yticks(range(len(shown.rows)), [plain(label) for label in shown.rows])
+    image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=limit, aspect="equal")
+    axes.set_title(title, fontsize=9, color="0.35")
+    axes.set_xticks(range(len(columns)), map(plain, columns), rotation=60, ha="left", rotation_mode="anchor")
+    axes.set_yticks(range(len(rows)), map(plain, rows))
+    axes.set_xticks(np.arange(0.5, len(columns) - 1), minor=True)
+    axes.set_yticks(np.arange(0.5, len(rows) - 1), minor=True)
+    axes.grid(which="minor", color="white", linewidth=1)
     axes.xaxis.tick_top()
-    axes.tick_params(length=0, labelsize=9)
-    beyond = "max" if weights.max() > limit else "neither"
-    figure.colorbar(image, ax=axes, fraction=0.03, pad=0.02, label="attention weight", extend=beyond)
+    axes.tick_params(which="both", length=0, labelsize=font)
+    for spine in axes.spines.values():
+        spine.set_color("0.7")
+    width = 0.5 / max(1, len(columns))
+    _scale(figure, axes, image, width, 0.9, "max" if weights.max() > limit else "neither")
 
 
-def _small(axes: Any, rows: list[list[tuple[str, Weights]]]) -> None:
-    """All in one pair of axes: a thousand of them would take minutes to lay out."""
-    frames = []
-    for line, row in enumerate(rows):
-        for place, (name, weights) in enumerate(row):
-            left, top = place * _STEP, line * (_STEP + 0.1)
-            axes.imshow(weights, cmap="Blues", vmin=0, vmax=_limit(weights), extent=(left, left + 1, top + 1, top))
-            axes.text(left + 0.5, top - 0.02, name, fontsize=7, ha="center", va="bottom")
+def _small(figure: Any, grid: _Grid, rows: list[str], columns: list[str]) -> None:
+    """Draw the small maps in one pair of axes: a thousand pairs would take minutes to lay out."""
+    axes = figure.add_subplot()
+    limit = max(_others_limit(weights) for line in grid.maps for weights in line)
+    down = 1.06 if grid.column_titles else 1.06 + 0.2 / grid.side
+    frames, image = [], None
+    font = min(8.0, 60 * grid.side / max(len(rows), len(columns)))
+    labelled = font >= SMALLEST_FONT
+    for number, line in enumerate(grid.maps):
+        for place, weights in enumerate(line):
+            left, top = place * 1.06, number * down
+            extent = (left, left + 1, top + 1, top)
+            image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=limit, extent=extent)
             frames.append(Rectangle((left, top), 1, 1))
-    axes.add_collection(PatchCollection(frames, facecolor="none", edgecolor="0.7", linewidth=0.5))
-    axes.set(xlim=(-0.02, len(rows[0]) * _STEP), ylim=(len(rows) * (_STEP + 0.1), -0.15), aspect="equal")
+            if grid.titles:
+                axes.text(left + 0.5, top - 0.02, grid.titles[number][place], fontsize=7, ha="center", va="bottom")
+            below = place >= len(grid.maps[number + 1]) if number + 1 < len(grid.maps) else True
+            if labelled and below:
+                for at, name in enumerate(columns):
+                    where = left + (at + 0.5) / len(columns)
+                    how = {"rotation": 60, "ha": "right", "va": "top", "rotation_mode": "anchor"}
+                    axes.text(where, top + 1.03, plain(name), fontsize=font, **how)
+        for at, name in enumerate(rows if labelled else []):
+            axes.text(-0.02, top + (at + 0.5) / len(rows), plain(name), fontsize=font, ha="right", va="center")
+        if grid.row_titles:
+            right = len(line) * 1.06
+            axes.text(right, top + 0.5, grid.row_titles[number], fontsize=8, rotation=-90, ha="left", va="center")
+    for place, name in enumerate(grid.column_titles):
+        axes.text(place * 1.06 + 0.5, -0.03, name, fontsize=8, ha="center", va="bottom")
+    axes.add_collection(PatchCollection(frames, facecolor="none", edgecolor="0.6", linewidth=0.5))
+    left = -_room(rows) / grid.side if labelled else -0.05
+    height = (len(grid.maps) - 1) * down + 1 + (_room(columns) / grid.side if labelled else 0.05)
+    axes.set(xlim=(left, len(grid.maps[0]) * 1.06 + 0.15), ylim=(height, -0.2), aspect="equal")
     axes.set_axis_off()
+    inches = (len(grid.maps[0]) * 1.06 + 0.15 - left) * grid.side
+    _scale(figure, axes, image, 0.15 / inches, 0.7, "max")
+
+
+def _scale(figure: Any, axes: Any, image: Any, width: float, height: float, beyond: str) -> None:
+    """Draw the scale of colours beside the axes, where it does not move them out of the middle."""
+    place = axes.inset_axes((1.0 + width, (1 - height) / 2, width, height))
+    bar = figure.colorbar(image, cax=place, label="attention weight", extend=beyond)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8)
 
 
 def _limit(weights: Weights) -> float:
-    """The weight that is drawn darkest; weights that are all alike should look pale."""
+    """Weight that is drawn darkest; a map whose weights are all alike should look pale."""
     least: float = min(0.3, 3 / weights.shape[1])
     return max(least, float(weights.max()))
 
 
 def _others_limit(weights: Weights) -> float:
-    """The same, without a column that takes most of the attention: beside it all others would look empty."""
+    """`_limit` without a column that takes most of the attention: beside it all others would look empty."""
     shares = weights.mean(0)
     if len(shares) < 3 or shares.max() < 1 / 3:
         return _limit(weights)

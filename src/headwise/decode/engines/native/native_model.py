@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from headwise.config import ModelConfig
+from headwise.decode.alignment import alignment_layer
 from headwise.decode.engines.native.describe import Shape, UnknownWeightsError, Weights, describe, native_fits, taken
 from headwise.decode.engines.native.library import (
     SLOTS,
@@ -101,9 +102,8 @@ class NativeModel:
         return beam.results()
 
     def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Floats]:
-        """Cross-attention weights [T, S] of each pair: the mean over the heads of the last but one layer, as in
-        `Translator.attention`."""
-        layer, width = max(0, self._layers - 2), -(-max(map(len, sources), default=0) // SLOTS) * SLOTS
+        """Cross-attention weights [T, S] of each pair: the mean over the heads of `alignment_layer`."""
+        layer, width = alignment_layer(self._layers), -(-max(map(len, sources), default=0) // SLOTS) * SLOTS
         found = [
             np.zeros((len(target), len(source)), np.float32) for source, target in zip(sources, targets, strict=True)
         ]
