@@ -46,10 +46,10 @@ def test_there_is_a_command_for_every_kind() -> None:
 def test_a_model_of_another_kind_is_refused(use: Any, kind: str) -> None:
     loaded = MODELS[kind]()
     if kind in USES[use]:
-        use(loaded, "cpu")
+        use(loaded, device="cpu")
         return
     with pytest.raises((ConfigError, CheckpointError)) as error:
-        use(loaded, "cpu")
+        use(loaded, device="cpu")
     if use in (Translator, Generator) or (use is Filler and kind != "embed"):
         assert f"`{COMMANDS[kind]}`" in str(error.value)
 
@@ -60,8 +60,8 @@ def test_a_model_of_another_kind_is_refused(use: Any, kind: str) -> None:
 def test_a_model_without_a_tokenizer_takes_no_text(use: Any, kind: str) -> None:
     loaded = MODELS[kind]()
     loaded = LoadedModel(loaded.model, replace(loaded.description, tokenizer=None))
-    take: Callable[[], object] = partial(use, loaded, "cpu")
+    take: Callable[[], object] = partial(use, loaded, device="cpu")
     if use is Labeller:  # which may be for pictures
-        take = partial(Labeller(loaded, "cpu").classify, ["text"])
+        take = partial(Labeller(loaded, device="cpu").classify, ["text"])
     with pytest.raises(CheckpointError, match="it has no tokenizer"):
         take()

@@ -123,7 +123,7 @@ def test_the_command(picture: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         "choose another file": ["--out", str(picture)],
         "no cross attention": ["--out", str(out), "--kind", "cross"],
         "1 to 3": ["--out", str(tmp_path / "a.png"), "--layer", "4"],
-        "--target means nothing": ["--out", str(out), "--target", "x"],
+        "--target does not apply": ["--out", str(out), "--target", "x"],
         "not both": ["--out", str(out), "a text"],
     }
     for message, options in wrong.items():

@@ -360,5 +360,5 @@ def test_albert_may_share_one_layer_but_not_a_million_times(tmp_path: Path) -> N
     assert load(folder).config.encoder_side.layers == 40
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 10**6}))
-    with pytest.raises(CheckpointError, match="1,000,000 layers"):
+    with pytest.raises(CheckpointError, match="1000000"):
         load(folder)

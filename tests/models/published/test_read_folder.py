@@ -121,7 +121,7 @@ def test_the_encoder_is_given_what_the_reference_gives_it(
     wanted = reference_ids(folder, family)
     for path in (folder, tmp_path / "ours", tmp_path / "int8"):
         translator = Translator(path, device="cpu")
-        assert [translator.source_ids(text, family.source, family.target) for text in TEXTS] == wanted
+        assert [translator.source_ids(text, source=family.source, target=family.target) for text in TEXTS] == wanted
 
 
 @pytest.mark.filterwarnings("ignore:Recommended")
@@ -133,11 +133,11 @@ def test_translations_and_their_scores_are_without_the_language_code(folders: Ca
     start = [tokenizer.decoder_start(family.target), *tokenizer.target_start(family.target)]
     model = getattr(hf, family.model).from_pretrained(folder).eval()
     for text, ids in zip(TEXTS, reference_ids(folder, family), strict=True):
-        [found] = translator.translate([text], family.source, family.target, options=GREEDY)
+        [found] = translator.translate([text], source=family.source, target=family.target, options=GREEDY)
         target = [*tokenizer.piece_ids(found.tokens), *[tokenizer.eos] * found.complete]
         assert target == greedy(model, ids, start, len(target), tokenizer.specials)
         assert found.score == pytest.approx(score(model, ids, start, target), abs=1e-4)
-        [again] = translator.score([text], ["the sailor"], family.source, family.target)
+        [again] = translator.score([text], ["the sailor"], source=family.source, target=family.target)
         given = [*tokenizer.encode_target("the sailor"), tokenizer.eos]
         assert again == pytest.approx(score(model, ids, start, given), abs=1e-4)
 
@@ -152,7 +152,9 @@ def test_an_exported_folder_translates_in_the_same_way(
     export(folder, tmp_path / "theirs")
     facts = json.loads((tmp_path / "theirs" / "translation.json").read_text())
     assert len(facts["directions"]) == len(load(folder).task.directions), "not one entry per pair of languages"
-    wanted = Translator(folder, device="cpu").translate(TEXTS, family.source, family.target, options=GREEDY)
+    wanted = Translator(folder, device="cpu").translate(
+        TEXTS, source=family.source, target=family.target, options=GREEDY
+    )
     languages = ("--from", family.source, "--to", family.target)
     found = translated(tmp_path / "theirs", TEXTS, "--beam", "1", *languages)
     for theirs, ours in zip(found, wanted, strict=True):

@@ -44,16 +44,11 @@ def check_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -
             raise CheckpointError(f"{where}: {name} is {weights[name].dtype} instead of {tensor.dtype}")
 
 
-SHARED_DEPTH = 1000
-"""Layers of a model whose layers share their weights (ALBERT), at most."""
-
-
 def check_depth(config: ModelConfig, tensors: int, where: str) -> None:
-    """An error for a config with more layers than the file has tensors, before a model of that many is built."""
+    """Refuse a config with more layers than the file has tensors, before a model of that depth is built."""
     depth = (config.family != "causal_lm") * config.encoder_side.layers
     depth += (config.family in ("causal_lm", "encoder_decoder")) * config.layers
-    built = config.shared_layers or depth
-    if built > tensors or (config.shared_layers and depth > SHARED_DEPTH):
+    if (config.shared_layers or depth) > tensors:
         raise CheckpointError(f"{where}: its config has {depth:,} layers, but there are {tensors:,} tensors")
 
 
