@@ -36,7 +36,7 @@ from headwise.models.build import build
 from headwise.nn.positions import Sinusoidal
 from headwise.presets import PRESETS, preset_config
 from headwise.text.kinds import train_tokenizer
-from headwise.text.tokenizer import EOS, PAD, SOS
+from headwise.text.specials import EOS, PAD, SOS
 from headwise.train.step.optimiser import clip_gradients, make_optimiser
 from headwise.train.tasks.translation_task import teacher_forcing
 

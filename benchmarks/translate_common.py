@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from headwise.models.export.pieces import vocabularies
+from headwise.models.export.sidecar import vocabularies
 
 from headwise.config import TextConfig
 from headwise.decode.batching import padded

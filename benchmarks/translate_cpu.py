@@ -24,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from headwise.models.export.pieces import vocabularies
+from headwise.models.export.sidecar import vocabularies
 from rows import Row, add_output, show, write
 from translate_common import CTranslate2, Run, Transformers, opened, ours, random_sources
 
