@@ -14,12 +14,12 @@ from headwise.models.folder.description import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 
 BLANK = "___"
-"""What stands for a blank in a text, whatever the model's own mask is called."""
+"""Marks a blank in a text, whatever the model's own mask token is called."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What could stand in a blank."""
+    """A token that could fill a blank."""
 
     text: str
     """The whole text with it, as it was given; other blanks are still there."""
@@ -63,7 +63,7 @@ class Filler:
         return results
 
     def ids(self, text: str) -> list[int]:
-        """What the model sees of a text with blanks."""
+        """Ids that the model is given for a text with blanks."""
         blanks = self._blank.sub(lambda _: self.mask_text, text)
         wanted = blanks.count(self.mask_text)
         if not wanted:

@@ -52,18 +52,18 @@ class Generation:
 
     prompt: str
     text: str
-    """What follows the prompt."""
+    """The generated text, which follows the prompt."""
     score: float
     tokens: list[str] = field(default_factory=list)
     nbest: list["Generation"] = field(default_factory=list)
     finished: bool = True
     """False if the limit ended it."""
     ids: list[int] = field(default_factory=list)
-    """Of what follows the prompt, without an end."""
+    """Ids of the generated text, without EOS."""
 
 
 class PromptState(NamedTuple):
-    """What the decoder knows of the rows of a search."""
+    """State of the decoder for the rows of a search."""
 
     cache: tuple[LayerCache, ...]
     mask: Tensor | None  # [R, S], which of the positions so far are real; None: all
@@ -163,7 +163,7 @@ class Generator:
             yield list(group)
 
     def prompt_ids(self, prompt: str) -> list[int]:
-        """What the model sees of a prompt: the beginning that it was trained with, no end.
+        """Ids that the model is given for a prompt: with the first token of its training, without EOS.
 
         Training rows here are cut from packed text (data/batch/text_rows.py), in which nothing but an end stands
         between two texts: a first token that was never seen would only disturb.

@@ -20,7 +20,7 @@ from headwise.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Label:
-    """What the model says of one input."""
+    """Prediction for one input."""
 
     label: str
     """The likeliest class; of a regression, the number."""
@@ -70,7 +70,7 @@ class Labeller:
         return labels
 
     def reader(self) -> Tokenizer:
-        """What texts are read with; an error if this model takes none."""
+        """The tokenizer; an error if this model takes no texts."""
         if self.sees:
             raise ConfigError("this model classifies pictures: give it files of pictures")
         return the_tokenizer(self.loaded, "this model")

@@ -30,7 +30,7 @@ class Served(Generic[M]):
     task: Task
     device: torch.device
     loaded: LoadedModel
-    """What they are the parts of."""
+    """The model with its whole description."""
     other_ends: tuple[int, ...] = ()
     """Tokens that end a text as the tokenizer's eos does."""
 

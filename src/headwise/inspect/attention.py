@@ -72,7 +72,7 @@ def capture_attention(
 def capture_text(
     model: str | LoadedModel, text: str, second: str | None = None, generate: int = 0, device: str = "auto"
 ) -> AttentionMaps:
-    """What every head of a language model, an encoder or a classifier of texts attends to in `text`.
+    """Attention of every head of a language model, an encoder or a text classifier in `text`.
 
     `second` is the other text of a pair, `generate` how many tokens a decoder first adds by itself.
     """

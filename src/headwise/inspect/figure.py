@@ -1,4 +1,4 @@
-"""What all pictures of attention have in common: their files, their fonts, their choice of a layer."""
+"""Files, fonts and the choice of a layer of all attention pictures."""
 
 import warnings
 from collections.abc import Iterator

@@ -39,7 +39,7 @@ def draw_over_image(maps: ImageMaps, path: Path, layer: int | None = None) -> No
     }
     lines = [math.ceil(len(group) / _ACROSS) for group in groups.values()]
     heights = [5.2, *(0.4 + 1.8 * each for each in lines)]
-    title = f"where {maps.looker}" + (f"; the model says: {maps.text}" if maps.text else "")
+    title = f"where {maps.looker}" + (f"; prediction: {maps.text}" if maps.text else "")
     with page(path, 9.6, sum(heights)) as figure:
         top, *others = figure.subfigures(1 + len(groups), 1, squeeze=False, height_ratios=heights).flat
         top.suptitle(plain(title), fontsize=11)

@@ -26,7 +26,7 @@ class AttentionMaps:
     """All that one pass through a model attended to."""
 
     text: str
-    """What the model read, or wrote if it writes."""
+    """The text that the model read, or the one that it generated."""
     labels: Mapping[str, list[str]]
     """The sequences that the maps are about, by name."""
     maps: Mapping[str, AttentionMap]
@@ -59,7 +59,7 @@ class AttentionMaps:
 
 
 def stacked(weights: Sequence[Tensor]) -> Tensor:
-    """What a model captured of a single input, [1, H, rows, columns] a layer -> [layers, H, rows, columns]."""
+    """Captured weights of a single input, [1, H, rows, columns] per layer -> [layers, H, rows, columns]."""
     return torch.cat(list(weights)).float().cpu()
 
 

@@ -38,7 +38,7 @@ class ImageMaps:
     """All layers together: how much of each place reaches the answer, residual paths counted."""
     looker: str
     text: str
-    """What the model says of the picture, if it is a classifier."""
+    """The predicted class, if the model is a classifier."""
 
     def over_image(self, weights: Tensor) -> Tensor:
         """[..., 1 + patches] -> [..., grid, grid]: the class token has no place in the picture."""
@@ -57,7 +57,7 @@ class ImageMaps:
 
 @torch.inference_mode()
 def capture_image(model: str | LoadedModel, file: Path, device: str = "auto") -> ImageMaps:
-    """What every head attends to in a picture, which is read as in training."""
+    """Attention of every head in a picture, which is prepared as in training."""
     loaded, chosen = open_model(model, device)
     body = loaded.model.body if isinstance(loaded.model, Classifier) else loaded.model
     if not isinstance(body, VisionTransformer):

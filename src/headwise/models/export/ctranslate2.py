@@ -78,7 +78,7 @@ def write_translator(loaded: LoadedModel, folder: Path, precision: str) -> None:
 
 
 def write_generator(loaded: LoadedModel, folder: Path, precision: str) -> None:
-    """The same of a language model, for `ctranslate2.Generator`."""
+    """model.bin, config.json and the vocabulary of a language model, for `ctranslate2.Generator`."""
     from ctranslate2.specs import transformer_spec
 
     model, config, tokenizer = loaded.model, loaded.config, loaded.tokenizer
@@ -124,7 +124,7 @@ def check(config: ModelConfig) -> None:
 
 
 def _shape(config: ModelConfig, positions: PositionEncoding) -> dict[str, Any]:
-    """What encoders and decoders are told alike."""
+    """Arguments that the specifications of encoders and decoders share."""
     from ctranslate2.specs import attention_spec, common_spec
 
     shape: dict[str, Any] = {

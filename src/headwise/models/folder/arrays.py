@@ -29,7 +29,7 @@ TYPES: dict[str, tuple[type[np.generic], str]] = {
 
 
 class StoredArrays(Mapping[str, NDArray[Any]]):
-    """What `save_tensors` wrote into a file; one that is not exactly that is an error."""
+    """Tensors of a file that `save_tensors` wrote; a file that was altered is an error."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -18,7 +18,7 @@ from headwise.text.kinds import load_tokenizer
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHORTLIST = "shortlist.safetensors"
-"""Of a translator that was given one: which tokens translate which (see `decode.shortlist`)."""
+"""File of a translator's shortlist: which tokens translate which (see `decode.shortlist`)."""
 
 
 def save_description(folder: Path, description: Description) -> None:

@@ -52,7 +52,7 @@ COMMANDS = {
 
 @dataclass(frozen=True)
 class Task:
-    """What a model was trained to do."""
+    """The task of a model: what it was trained for, and with which labels or languages."""
 
     directions: tuple[tuple[str, str], ...] = ()
     """Language codes of a translator, source and target; an empty code is a language that is not known."""
@@ -65,7 +65,7 @@ class Task:
     kind: str = "translation"
     """translation, causal_lm, masked_lm, classify, images; embed: representation alone."""
     labels: tuple[str, ...] = ()
-    """Of a classifier: the names of its classes, in order."""
+    """Names of a classifier's classes, in order."""
     regression: bool = False
     """The classifier's one output is a number."""
     multi_label: bool = False
@@ -160,7 +160,7 @@ class Ids:
 
     pad: int = 0
     sos: int | None = None
-    """What a decoder starts from."""
+    """The first token that a decoder is given."""
     eos: int | None = None
     ends: tuple[int, ...] = ()
     """Where several tokens end a text: all of them."""

@@ -54,7 +54,7 @@ def load(folder: str | Path, device: str | torch.device = "cpu", *, int8: bool =
 
 
 def read_model(folder: Path, *, int8: bool = False) -> tuple[Description, Weights]:
-    """What `load` makes a model of."""
+    """Description and weights of the model in a folder."""
     if not folder.exists():
         raise CheckpointError(f"{folder}: no such model folder")
     if is_foreign(folder):
@@ -111,7 +111,7 @@ def convert(source: Path, target: Path, to: str, model_type: str = "", precision
 
 
 def _publish(folder: Path, description: Description, weights: Weights, model_type: str) -> None:
-    """As Hugging Face's."""
+    """Write a model as a Hugging Face folder."""
     config, tensors = export_published(
         description.config,
         weights,

@@ -221,7 +221,7 @@ PROBLEMS = ("single_label_classification", "multi_label_classification", "regres
 
 
 def _problem(published: Published) -> str:
-    """What a classifier's outputs mean; without a word, a single output is a regression, as in the reference."""
+    """Meaning of a classifier's outputs; a single output is a regression by default, as in the reference."""
     problem: str = published.get("problem_type", PROBLEMS[2] if published.classes == 1 else PROBLEMS[0])
     if problem not in PROBLEMS:
         raise CheckpointError(

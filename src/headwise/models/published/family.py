@@ -1,4 +1,4 @@
-"""What a published family is: its architectures, its config in our words, its names for our parts."""
+"""Definition of a published family: its architectures, its config, its names of weights."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from headwise.errors import CheckpointError
 from headwise.models.published.rules import Names
 
 Head = Literal["base", "language", "pretraining", "classifier"]
-"""What stands on a published body: nothing, a head that predicts tokens, that and next sentences, or classes."""
+"""Head on a published body: none, one that predicts tokens, that and next sentences, or classes."""
 
 
 class Published:
@@ -75,7 +75,7 @@ THEIR_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "s
 
 
 def body_of(config: ModelConfig) -> str:
-    """What our names of the body begin with: a classifier holds the model it stands on."""
+    """Prefix of our names of the body's weights: a classifier contains the model it stands on."""
     return "body." if config.classes else ""
 
 
@@ -91,7 +91,7 @@ class Family:
     """Without what all families have (architectures, model_type, vocabulary, special ids)."""
     names: Callable[[ModelConfig], Names]
     prefix: str = ""
-    """Of the body's weights where a head stands on it; a body alone is stored without it."""
+    """Prefix of the names of the body's weights below a head; a body alone is stored without it."""
     ignored: tuple[str, ...] = ()
     """Regular expressions of buffers that some versions stored and that hold no weights."""
     renamed: Mapping[str, str] = field(default_factory=dict)

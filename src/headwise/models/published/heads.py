@@ -1,4 +1,4 @@
-"""What published decoders have in common: what they are without saying so, and what stands on them."""
+"""Fields and heads that published decoders have in common."""
 
 from typing import Any
 

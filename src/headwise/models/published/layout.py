@@ -14,7 +14,7 @@ WRITERS = ("attention.output.weight", "feed_forward.contract.weight")
 
 
 def in_halves(config: ModelConfig, weights: Mapping[str, Tensor]) -> tuple[ModelConfig, Weights]:
-    """The same encoder-decoder with all sines before all cosines.
+    """Reorder an encoder-decoder so that all sines come before all cosines.
 
     The paper has them in turn. Which place of the width holds what is a matter of naming: if all that writes and all
     that reads changes its order alike, nothing else does.

@@ -20,10 +20,10 @@ from headwise.text.published.tokenizer_folder import load_published
 from headwise.text.tokenizer import Tokenizer
 
 NAMED = {"architectures", "model_type"}
-"""What a config.json that Hugging Face's library wrote has of these."""
+"""Keys of which a config.json that Hugging Face's library wrote has one at least."""
 
 KINDS = {"encoder_decoder": "translation", "causal_lm": "causal_lm", "masked_lm": "masked_lm", "vision": "images"}
-"""What a published model of a family is for."""
+"""Task of the published models of each of our families."""
 
 
 def is_foreign(path: Path) -> bool:

@@ -30,7 +30,7 @@ USED: dict[str, tuple[str, ...]] = {
     "yarn": ("factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "attention_factor", "truncate"),
     "longrope": ("factor", "original_max_position_embeddings", "attention_factor", "short_factor", "long_factor"),
 }
-"""What each kind of scaling reads."""
+"""Keys that each kind of rotary scaling reads."""
 
 KINDS = {"default": "none", "su": "longrope", **{kind: kind for kind in USED if kind != "none"}}
 
@@ -75,7 +75,7 @@ def rotary_in(
 
 
 def rotary_out(config: ModelConfig) -> dict[str, Any]:
-    """The same in the words of today's config.json, and in the older ones that everyone reads."""
+    """Rotary positions of a ModelConfig as keys of config.json, today's and the older ones."""
     scaling = config.positions.rotary.scaling
     parameters: dict[str, Any] = {
         "rope_type": "default" if scaling.kind == "none" else scaling.kind,

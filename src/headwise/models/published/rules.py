@@ -34,7 +34,7 @@ class Transposed(Same):
 
 @dataclass(frozen=True)
 class Reshaped(Same):
-    """The same numbers in other dimensions."""
+    """Theirs has the same values in another shape."""
 
     theirs: tuple[int, ...]
     ours: tuple[int, ...]

@@ -15,7 +15,7 @@ LEARNED_OFFSET = 2
 
 
 def _shape_in(published: Published, activation: str = "gelu", scale: bool = False) -> dict[str, Any]:
-    """What all of them say in the same words; `activation` and `scale` are what is meant where nothing is said."""
+    """Fields that all of them name alike; `activation` and `scale` are the family's defaults."""
     decoder_heads, encoder_heads = published.need("decoder_attention_heads"), published.need("encoder_attention_heads")
     decoder_hidden, encoder_hidden = published.need("decoder_ffn_dim"), published.need("encoder_ffn_dim")
     return {

@@ -15,13 +15,13 @@ from headwise.models.published.rules import SAME, Copy, Names, Same, Spare, line
 from headwise.recipe import model_config, replaced
 
 OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
-"""Of the norms in files that come from TensorFlow."""
+"""Names of norm weights in files that come from TensorFlow -> today's."""
 
 BUFFERS = (r"embeddings\.(position_ids|token_type_ids)$",)
 
 
 def shape_in(published: Published) -> dict[str, Any]:
-    """What these and other encoders alone say in the same words."""
+    """Fields that these and other encoders name alike."""
     published.refuse_unless("is_decoder", False)
     published.refuse_unless("add_cross_attention", False)
     published.refuse_unless("position_embedding_type", "absolute")
@@ -53,7 +53,7 @@ ENCODER: dict[str, Any] = {
     "output.bias": True,
     "init": "normal",
 }
-"""What all of them have in common without saying it."""
+"""Fields that all of them have without naming them."""
 
 
 def shape_out(config: ModelConfig) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def shape_out(config: ModelConfig) -> dict[str, Any]:
 def heads_in(
     published: Published, head: Head, *, predicts: str, pools: str = "", next_sentence: str = ""
 ) -> dict[str, Any]:
-    """What stands on the body: what the architecture asks for, and what else the weights hold.
+    """Heads on the body: those of the architecture, and those that the weights hold besides.
 
     `predicts`, `pools` and `next_sentence` end the name of a weight of each part, where the family has that part.
     """

@@ -13,7 +13,7 @@ GPT_ACTIVATIONS: dict[Any, str] = {"gelu": "gelu_tanh", "relu": "relu", "silu": 
 
 
 def _shape_in(published: Published, head: Head) -> dict[str, Any]:
-    """What both say in the same words."""
+    """Fields that both families name alike."""
     return {
         **decoder_in(published, head, tied=True),
         "width": published.need("n_embd"),

@@ -12,7 +12,7 @@ from headwise.recipe import model_config
 
 
 def _shape_in(published: Published, head: Head) -> dict[str, Any]:
-    """What both say in the same words."""
+    """Fields that both families name alike."""
     return {
         **decoder_in(published, head),
         **grouped_heads(published),

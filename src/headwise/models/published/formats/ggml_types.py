@@ -24,7 +24,7 @@ class TensorType:
     values: int
     """In a block."""
     size: int
-    """Of a block, in bytes."""
+    """Size of a block in bytes."""
     unpack: Callable[[Bytes], Floats]
     """Blocks as bytes [N, size] to their values [N, values]."""
 

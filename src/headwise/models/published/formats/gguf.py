@@ -173,7 +173,7 @@ def _read_descriptions(cursor: _Cursor, count: int, alignment: Any) -> dict[str,
 
 
 def _read_description(cursor: _Cursor, name: str, alignment: int) -> Described:
-    """As the file has it: the start is counted from that of the data."""
+    """Entry of a tensor in the file; its start is counted from that of the data."""
     dimensions = cursor.scalar(4, name)
     if dimensions > 4:
         raise cursor.fail(f"the tensor {name} has {dimensions} dimensions")

@@ -29,7 +29,7 @@ IN_A_LAYER = {
 }
 FREQUENCIES = "rope_freqs.weight"
 LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
-"""What every published Llama 3 has; the file keeps only the divisors that follow from it."""
+"""Rotary scaling of every published Llama 3; the file holds only the divisors that follow from it."""
 
 
 def llama_from_gguf(

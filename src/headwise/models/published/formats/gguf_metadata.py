@@ -1,4 +1,4 @@
-"""What the architectures have in common in GGUF: typed metadata, names of layers, checks of names and shapes."""
+"""GGUF metadata that all architectures share: typed values, names of layers, checks of names and shapes."""
 
 import math
 import re

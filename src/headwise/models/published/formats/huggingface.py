@@ -97,7 +97,7 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, without torch's advice on how to load it all the same."""
+    """Reason of an error, without torch's advice on how to load the file all the same."""
     text = str(error).split("Check the documentation")[0].split(" Please use ")[0].strip() or type(error).__name__
     return text.splitlines()[-1].split("WeightsUnpickler error:")[-1].strip().removesuffix(".")[:200]
 

@@ -1,4 +1,4 @@
-"""What every reader of other programs' weights returns, and how their rotary layouts become one."""
+"""Value that every reader of published weights returns, and the conversion of rotary layouts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
