@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from headwise.models.export.sidecar import vocabularies
 
 from headwise.config import TextConfig
 from headwise.decode.batching import padded
@@ -16,6 +15,7 @@ from headwise.decode.engines.table import make_engine
 from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.models.build import build
 from headwise.models.export.ctranslate2 import added_to_source, write_translator
+from headwise.models.export.sidecar import vocabularies
 from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import load
 from headwise.models.folder.weights import weights_of

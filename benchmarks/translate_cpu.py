@@ -24,7 +24,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from headwise.models.export.sidecar import vocabularies
 from rows import Row, add_output, show, write
 from translate_common import CTranslate2, Run, Transformers, opened, ours, random_sources
 
@@ -34,6 +33,7 @@ from headwise.decode.translation import TranslateOptions
 from headwise.decode.translator import Translator
 from headwise.evaluate import compare
 from headwise.models.export.ctranslate2 import write_translator
+from headwise.models.export.sidecar import vocabularies
 from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.load import convert, load, save_model
 from headwise.models.folder.weights import weights_of

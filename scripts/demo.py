@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headwise import Translator
 from headwise.corpora import HELD_OUT, LICENCE, TRAIN, UNSEEN
-from headwise.inspect.attention import capture_attention
+from headwise.inspect.attention_capture import capture_attention
 from headwise.inspect.picture import draw_attention
 from headwise.presets import resolve
 from headwise.train.run import train

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from headwise.decode.translator import Translator
-from headwise.inspect.attention import capture_attention
+from headwise.inspect.attention_capture import capture_attention
 from headwise.inspect.maps import AttentionMaps
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.folder.config_file import WEIGHTS

@@ -341,7 +341,7 @@ class CorpusConfig(Checked):
     labelled: tuple[str, ...] = ()
     """TSV, CSV or JSON lines with a column of labels (see the classify table)."""
     images: tuple[str, ...] = ()
-    """A folder of images (a subfolder a class), an .npz of arrays, IDX files."""
+    """A folder of images (one subfolder per class), an .npz of arrays, IDX files."""
     pairs: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
@@ -484,7 +484,7 @@ class ClassifyConfig(Checked):
     regression: bool = False
     """The labels are numbers to be predicted."""
     metrics: tuple[str, ...] = ()
-    """Of the table in metrics.py; empty: accuracy, or Pearson and Spearman for a regression."""
+    """Names of figures in the table of metrics.py; empty: accuracy, or Pearson and Spearman for a regression."""
     batch: Natural = 0
     """Examples of a batch, whatever their lengths; 0: as many of like lengths as fit train.batch_tokens."""
     language_model: NotNegative = 0.0

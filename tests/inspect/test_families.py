@@ -11,7 +11,7 @@ from headwise.config import ModelConfig, TextConfig
 from headwise.decode.generator import Generator
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
-from headwise.inspect.attention import capture_attention, capture_text
+from headwise.inspect.attention_capture import capture_attention, capture_text
 from headwise.inspect.picture import draw_attention
 from headwise.models.build import build
 from headwise.models.folder.description import Description, LoadedModel, Task

@@ -11,7 +11,7 @@ from PIL import Image
 
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
-from headwise.inspect.attention import capture_attention
+from headwise.inspect.attention_capture import capture_attention
 from headwise.inspect.maps import AttentionMap, AttentionMaps
 from headwise.inspect.picture import draw_attention, labels
 from headwise.recipe import replaced

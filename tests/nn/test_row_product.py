@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headwise.nn.kernels import residual_norm, row_product
-from headwise.nn.kernels.row_product import Tile
+from headwise.nn.kernels.row_product import ProductTile
 from headwise.nn.kernels.token_embedding import token_embedding
 from tests.kernels import DEVICE, needs_kernels
 
@@ -27,12 +27,12 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tenso
 
 
 @needs_kernels
-@pytest.mark.parametrize("tile", [Tile(16, 16, 64, 4, 2), Tile(32, 16, 32, 4, 3)])
+@pytest.mark.parametrize("tile", [ProductTile(16, 16, 64, 4, 2), ProductTile(32, 16, 32, 4, 3)])
 @pytest.mark.parametrize(("rows", "columns", "depth"), [(5, 40, 64), (48, 64, 192)])
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
 def test_products(
-    rows: int, columns: int, depth: int, relu: bool, biased: bool, tile: Tile, monkeypatch: pytest.MonkeyPatch
+    rows: int, columns: int, depth: int, relu: bool, biased: bool, tile: ProductTile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x, weight, bias = random(rows, depth), random(columns, depth), random(columns) if biased else None
     monkeypatch.setattr(row_product, "TILES", (tile,))

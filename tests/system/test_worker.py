@@ -35,7 +35,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 def break_batch(kind: str) -> None:
     """In the process: the making of a batch fails as it would if the disk, the memory or the network did."""
     from headwise.data.batch import prefetch
-    from headwise.train.processes import share
+    from headwise.train.processes import batch_share as share
 
     batches_from = share.batches_from
 

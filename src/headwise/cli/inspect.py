@@ -71,8 +71,8 @@ def run_inspect(args: argparse.Namespace) -> int:
 
 
 def _look_at_image(loaded: "LoadedModel", args: argparse.Namespace, out: Path) -> None:
+    from headwise.inspect.image_attention import capture_image
     from headwise.inspect.image_picture import draw_over_image
-    from headwise.inspect.vision import capture_image
 
     _refuse(args, "an image", "target", "second", "generate", "source_language", "target_language")
     if args.kind not in (None, "encoder"):
@@ -100,7 +100,7 @@ def _look_at_text(loaded: "LoadedModel", args: argparse.Namespace, out: Path) ->
 
 def _capture(loaded: "LoadedModel", args: argparse.Namespace) -> "AttentionMaps":
     from headwise.decode.translator import Translator
-    from headwise.inspect.attention import capture_attention, capture_text
+    from headwise.inspect.attention_capture import capture_attention, capture_text
     from headwise.models.encoder_decoder import EncoderDecoder
 
     if isinstance(loaded.model, EncoderDecoder):

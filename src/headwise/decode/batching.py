@@ -14,7 +14,7 @@ BATCH_TOKENS = 2048
 """Padded source tokens times beam in one batch: enough to fill a processor, little enough for its memory."""
 
 GPU_BATCH_TOKENS = 65_536
-"""The same there: a GPU that is given a few sentences waits for memory all the time."""
+"""The budget on a GPU: one that is given a few sentences waits for memory all the time."""
 
 
 def by_budget(order: Iterable[int], lengths: Sequence[int], budget: int = 0) -> Iterator[list[int]]:

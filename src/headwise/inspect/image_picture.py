@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headwise.inspect.figure import check_format, check_layer, page, plain
-from headwise.inspect.vision import ImageMaps
+from headwise.inspect.image_attention import ImageMaps
 
 _ACROSS = 6
 """Small pictures in a row."""

@@ -110,8 +110,8 @@ class Context(NamedTuple):
     """[B, S, encoder width]: the output of the LAST encoder layer, the same for every decoder layer."""
     memory_mask: Tensor | None = None  # [B, 1, 1, S]
     layout: Layout = PADDED
-    """How the sentences lie in x ..."""
+    """How the sentences lie in x."""
     memory_layout: Layout = PADDED
-    """... and in the memory."""
+    """How they lie in the memory."""
     capture: bool = False
     """Whether to return every head's attention weights (takes the explicit attention path)."""

@@ -19,8 +19,8 @@ from headwise.errors import HeadwiseError, TrainingError
 from headwise.interrupt import StopRequest
 from headwise.train.checkpoint.run_checkpoints import RunCheckpoints
 from headwise.train.checkpoint.run_state import RunState
+from headwise.train.processes.batch_share import Dummy, lines, share
 from headwise.train.processes.group import ALONE, FollowedError, ProcessGroup
-from headwise.train.processes.share import Dummy, lines, share
 from headwise.train.step.learner import Learner, Objective, Validate, set_up
 from headwise.train.step.loss import summed
 from headwise.train.step.optimiser import clip_gradients, set_learning_rate, update

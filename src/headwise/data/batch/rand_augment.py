@@ -34,7 +34,7 @@ SHIFT = 0.45
 """As a share of the image size."""
 BLEND = 0.9
 BITS = 4
-"""Of 8 bits, how many posterising drops."""
+"""How many of 8 bits posterising drops."""
 
 GEOMETRIC = ("rotate", "shear_x", "shear_y", "translate_x", "translate_y")
 BLENDED = ("colour", "contrast", "brightness", "sharpness")

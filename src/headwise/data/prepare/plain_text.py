@@ -31,9 +31,9 @@ VERSION = 1
 DESCRIPTION = "text.json"
 LINES = 4096
 HELD_OUT = 0.1
-"""Share of the text, its end, that is held out for validation when no `valid` is given ..."""
+"""Share of the text, its end, that is held out for validation when no `valid` is given."""
 MOST_HELD_OUT = 1 << 20
-"""... and the most tokens of it."""
+"""The most tokens that are held out."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ CHUNK_IN_FLIGHT = 256
 """Where a depth is gone through in chunks, several of them wait in a multiprocessor's memory: some have only 99 KiB."""
 
 
-class Tile(NamedTuple):
+class ProductTile(NamedTuple):
     """What a program makes, and how: the best of those that were measured on a GPU of 132 multiprocessors."""
 
     rows: int
@@ -31,7 +31,7 @@ class Tile(NamedTuple):
     stages: int
 
 
-TILES = (Tile(64, 64, 128, 4, 4), Tile(32, 32, 512, 4, 3), Tile(16, 32, 512, 4, 3))
+TILES = (ProductTile(64, 64, 128, 4, 4), ProductTile(32, 32, 512, 4, 3), ProductTile(16, 32, 512, 4, 3))
 
 
 def row_product(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool = False, in_parts: bool = False) -> Tensor:
@@ -50,7 +50,7 @@ def row_product(x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool = Fal
     return F.relu(product) if relu else product
 
 
-def _tile(rows: int, columns: int, depth: int, parts: int) -> Tile:
+def _tile(rows: int, columns: int, depth: int, parts: int) -> ProductTile:
     """The largest one that leaves work for enough programs, and is not mostly empty."""
     fitting = [each for each in TILES if each.rows < 2 * max(rows, TILES[-1].rows)]
     enough = (each for each in fitting if parts * -(-rows // each.rows) * -(-columns // each.columns) >= LEAST_PROGRAMS)

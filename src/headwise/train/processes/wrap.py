@@ -17,8 +17,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from headwise.nn.cache import LayerCache
 from headwise.nn.stack import LayerOutput, Stack
+from headwise.train.processes.batch_share import Dummy
 from headwise.train.processes.group import ProcessGroup
-from headwise.train.processes.share import Dummy
 from headwise.train.step.backward import Plain
 from headwise.train.step.loss import TokenLoss
 

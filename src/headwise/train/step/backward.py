@@ -70,11 +70,11 @@ class _Graph(NamedTuple):
     batch: Any
     """Where it reads its input ..."""
     share: Tensor
-    """... and one over the count."""
+    """One over the count of the whole step."""
     loss: TokenLoss
     """Where it leaves its loss ..."""
     gradients: list[Tensor | None]
-    """... and the gradient of each weight; None: the loss does not depend on it."""
+    """The gradient of each weight; None: the loss does not depend on it."""
 
 
 class Graphed:

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from headwise.config import Recipe
 from headwise.data.batch.stream import Stream
 from headwise.train.checkpoint.sharded_state import gather_into
+from headwise.train.processes.batch_share import passes_per_step
 from headwise.train.processes.group import ProcessGroup
 from headwise.train.processes.random_state import seed_apart
-from headwise.train.processes.share import passes_per_step
 from headwise.train.step.averages import MovingAverage, swapped
 from headwise.train.step.backward import Backward, Graphed, Plain, can_be_graphed, compile_layers
 from headwise.train.step.loss import TokenLoss

@@ -36,9 +36,9 @@ from headwise.nn.stack import Layer, Stack
 TOO_OLD = "needs Triton, and an NVIDIA GPU from 2020 on"
 
 SLOTS = 1024
-"""Most sentences that are searched at once ..."""
+"""Most sentences that are searched at once."""
 MANY = 16_384
-"""... or four times as many from this many sentences on: larger products, but more idle slots at the end."""
+"""From this many sentences on there are four times as many slots: larger products, but more idle slots at the end."""
 ROWS = 4096
 """Most hypotheses of these sentences."""
 CACHE = 2**33

@@ -12,7 +12,7 @@ from headwise.decode.labeller import Labeller
 from headwise.decode.open import open_model
 from headwise.decode.pictures import normalised, read_images
 from headwise.errors import ConfigError
-from headwise.inspect.attention import RECURRENT
+from headwise.inspect.attention_capture import RECURRENT
 from headwise.inspect.maps import rounded, stacked
 from headwise.models.classifier import Classifier
 from headwise.models.folder.description import LoadedModel

@@ -12,9 +12,9 @@ from PIL import Image
 from headwise.cli import main
 from headwise.config import ModelConfig
 from headwise.errors import ConfigError, DataError
-from headwise.inspect.attention import capture_text
+from headwise.inspect.attention_capture import capture_text
+from headwise.inspect.image_attention import LOOKERS, capture_image, rollout
 from headwise.inspect.image_picture import draw_over_image
-from headwise.inspect.vision import LOOKERS, capture_image, rollout
 from headwise.models.build import build
 from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import save_model

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from headwise.data.batch.stream import Planned, Position
+from headwise.train.processes.batch_share import Dummy, passes_per_step, share
 from headwise.train.processes.group import ProcessGroup
-from headwise.train.processes.share import Dummy, passes_per_step, share
 
 
 class Rows:
