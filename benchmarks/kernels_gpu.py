@@ -31,7 +31,7 @@ from torch import Tensor
 from headwise.nn.kernels import short_attention
 from headwise.nn.kernels.short_attention import (
     TILES,
-    Tile,
+    AttentionTile,
     Work,
     packed_attention_reference,
     packed_cross_attention,
@@ -204,7 +204,7 @@ def forward_only(call: Callable[[], Tensor]) -> Callable[[], object]:
 # The parts
 
 
-def check_attention(tiles: tuple[Tile, ...], path: Path | None) -> None:
+def check_attention(tiles: tuple[AttentionTile, ...], path: Path | None) -> None:
     """Every tile, its edges, empty and long sentences, against float32."""
     lengths = [1, 4, 15, 16, 17, 24, 31, 32, 33, 0, 40, 63, 64, 65, 100, 127, 128, 129, 300, 0]
     other = [7, 9, 33, 0, 40, 20, 64, 5, 30, 3, 64, 128, 2, 129, 70, 128, 90, 16, 260, 0]
@@ -317,7 +317,9 @@ def attention_rows(args: argparse.Namespace) -> None:
                 attempt(f"attention, {system}, {kind}", work, args.json)
 
 
-def measure_attention(system: str, kind: str, tokens: int, tiles: tuple[Tile, ...] | None, path: Path | None) -> None:
+def measure_attention(
+    system: str, kind: str, tokens: int, tiles: tuple[AttentionTile, ...] | None, path: Path | None
+) -> None:
     if tiles is not None:
         short_attention.TILES = tiles
     try:
@@ -429,16 +431,16 @@ PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
 }
 
 
-def read_tiles(text: str) -> tuple[Tile, ...]:
+def read_tiles(text: str) -> tuple[AttentionTile, ...]:
     tiles = []
     for part in text.split(","):
         length, stripe, *works = part.split(":")
         forward, backward = (Work(*map(int, work.split("x"))) for work in works)
-        tiles.append(Tile(int(length), int(stripe), forward, backward))
+        tiles.append(AttentionTile(int(length), int(stripe), forward, backward))
     return tuple(tiles)
 
 
-def written(tiles: tuple[Tile, ...]) -> str:
+def written(tiles: tuple[AttentionTile, ...]) -> str:
     return ",".join(
         f"{tile.length}:{tile.stripe}:{tile.forward.queries}x{tile.forward.warps}"
         f":{tile.backward.queries}x{tile.backward.warps}"

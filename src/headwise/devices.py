@@ -1,4 +1,4 @@
-"""Which processor to use, and in which precision."""
+"""The choice of a device and of the precision of matrix products."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def best_device(name: str = "auto") -> torch.device:
 
 
 def local_gpu(number: int) -> torch.device:
-    """That of a process, of several which a launcher has started on this machine."""
+    """The GPU of a process, one of several that a launcher has started on this machine."""
     import torch
 
     gpus = torch.cuda.device_count()
@@ -40,8 +40,8 @@ def local_gpu(number: int) -> torch.device:
 def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
     """The precision of matrix products while training; None: that of the weights.
 
-    `auto` is bfloat16 on a GPU that has it. On a CPU that has it, it is up to 1.8 times as fast too, but its
-    library keeps memory for every shape of batch it has seen: there it must be asked for.
+    `auto` is bfloat16 on a GPU that supports it. On a CPU that does, it is up to 1.8 times as fast too, but oneDNN
+    keeps memory for every shape of batch it has seen: there it must be chosen explicitly.
     """
     import torch
 

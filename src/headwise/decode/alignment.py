@@ -1,4 +1,4 @@
-"""Which source word each target word looked at: word alignments out of cross-attention."""
+"""Word alignments from cross-attention."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def alignment_layer(layers: int) -> int:
 def align(attention: ArrayLike, source_words: Sequence[int], target_words: Sequence[int]) -> Alignment:
     """Link each target word to the source word that its subwords attend to most, summed; sorted pairs.
 
-    `attention` is [T, S], a row a target piece. It may be larger than the word lists, as that of a padded
-    batch is: what lies beyond them is ignored, and so is what belongs to no word (-1).
+    `attention` is [T, S], one row per target token. It may be larger than the word lists, as in a padded batch: the
+    rest is ignored, and so are tokens that belong to no word (-1).
     """
     weights = np.asarray(attention, np.float64)
     if weights.shape[0] < len(target_words) or weights.shape[1] < len(source_words):
@@ -38,9 +38,9 @@ def align(attention: ArrayLike, source_words: Sequence[int], target_words: Seque
     mass = np.zeros((target.max() + 1, source.max() + 1))  # [target words, source words]
     np.add.at(mass, np.ix_(target, source), weights[np.ix_(rows, columns)])
     linked = mass.argmax(1)
-    return sorted((int(word), place) for place, word in enumerate(linked) if mass[place, word] > 0)
+    return sorted((int(source_word), word) for word, source_word in enumerate(linked) if mass[word, source_word] > 0)
 
 
 def pharaoh(alignment: Alignment) -> str:
-    """The alignment as the usual text: `0-0 1-2`, source before target."""
+    """The alignment in Pharaoh format: `0-0 1-2`, source before target."""
     return " ".join(f"{source}-{target}" for source, target in alignment)

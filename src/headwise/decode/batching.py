@@ -1,4 +1,4 @@
-"""Rows of different lengths as tensors: grouped by a budget of tokens, padded."""
+"""Batches of rows of different lengths: grouped by a token budget, and padded."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 BATCH_TOKENS = 2048
-"""Padded source tokens times beam in one batch: enough to fill a processor, little enough for its memory."""
+"""Padded source tokens times beam per batch on a CPU: enough to keep it busy, few enough for its memory."""
 
 GPU_BATCH_TOKENS = 65_536
-"""The budget on a GPU: one that is given a few sentences waits for memory all the time."""
+"""Padded source tokens times beam per batch on a GPU, which waits for memory if it is given few sentences."""
 
 
 def by_budget(order: Iterable[int], lengths: Sequence[int], budget: int = 0) -> Iterator[list[int]]:
-    """Neighbours in `order`, as many as fit the token budget (0: the usual one) when padded to the longest."""
+    """Batches of neighbours in `order`, as many as fit the token budget (0: `BATCH_TOKENS`) when padded."""
     budget = budget or BATCH_TOKENS
     rows: list[int] = []
     longest = 0
@@ -33,14 +33,14 @@ def by_budget(order: Iterable[int], lengths: Sequence[int], budget: int = 0) -> 
 
 
 def by_length(lengths: Sequence[int], budget: int = 0, equal: bool = False) -> Iterator[list[int]]:
-    """`by_budget` from the shortest to the longest, so that little is padded; with `equal` nothing is."""
+    """Batches from the shortest to the longest row, with little padding; with `equal`, without padding."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     for _, group in itertools.groupby(order, key=lambda i: lengths[i] if equal else 0):
         yield from by_budget(group, lengths, budget)
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, at_start: bool = False) -> Tensor:
-    """[B, longest] ids, with the padding after each row, or before it."""
+    """Rows of ids as a tensor [B, longest], with the padding after each row, or before it."""
     import torch
 
     longest = max(len(row) for row in rows)

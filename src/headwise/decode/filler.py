@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from headwise.decode.batching import by_length, padded
-from headwise.decode.open import Served, serve
+from headwise.decode.open import OpenedModel, open_as
 from headwise.errors import CheckpointError, DataError, HeadwiseError
 from headwise.models.folder.description import LoadedModel
 from headwise.models.masked_lm import MaskedLM
@@ -31,7 +31,7 @@ class Filler:
     """A model ready to fill in blanks."""
 
     def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
-        self.served: Served[MaskedLM] = serve(model, device, MaskedLM, "fills in blanks")
+        self.served: OpenedModel[MaskedLM] = open_as(model, device, MaskedLM, "fills in blanks")
         self.tokenizer = self.served.tokenizer
         if self.served.model.head is None or self.tokenizer.mask is None:
             raise CheckpointError("this model represents texts but does not fill in blanks: use `headwise embed`")

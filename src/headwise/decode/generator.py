@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headwise.decode.batching import by_budget, padded
-from headwise.decode.open import Served, depends_on_length, serve
+from headwise.decode.open import OpenedModel, depends_on_length, open_as
 from headwise.decode.search.beam import beam_search, likeliest, walk
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SamplingOptions, SearchOptions
@@ -118,7 +118,7 @@ class Generator:
     """A model ready to write."""
 
     def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
-        self.served: Served[CausalLM] = serve(model, device, CausalLM, "generates text")
+        self.served: OpenedModel[CausalLM] = open_as(model, device, CausalLM, "generates text")
         self.tokenizer = self.served.tokenizer
         self._stepper = PromptStepper(self.served.model)
         self._positions = self.served.config.position_limit

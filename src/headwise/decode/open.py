@@ -1,4 +1,4 @@
-"""A model on its device, ready to answer: what the text-in, text-out classes have in common."""
+"""Opens models for inference: what the text-in, text-out classes have in common."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ M = TypeVar("M", bound="nn.Module")
 
 
 @dataclass(frozen=True)
-class Served(Generic[M]):
-    """The parts of a loaded model, of a known kind."""
+class OpenedModel(Generic[M]):
+    """A model of a known kind on its device, with its tokenizer and description."""
 
     model: M
     tokenizer: Tokenizer
@@ -30,13 +30,13 @@ class Served(Generic[M]):
     task: Task
     device: torch.device
     loaded: LoadedModel
-    """The model with its whole description."""
+    """The loaded model that these are parts of."""
     other_ends: tuple[int, ...] = ()
-    """Tokens that end a text as the tokenizer's eos does."""
+    """Tokens that end a text like the tokenizer's `<eos>`."""
 
 
 def open_model(model: str | Path | LoadedModel, device: str) -> tuple[LoadedModel, torch.device]:
-    """The model on the device, from its folder if need be."""
+    """Load a model from its folder, unless it is loaded already, and choose its device."""
     import torch
 
     from headwise.models.folder.load import load
@@ -51,8 +51,8 @@ def open_model(model: str | Path | LoadedModel, device: str) -> tuple[LoadedMode
     return load(model, chosen, int8=True), chosen
 
 
-def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str) -> Served[M]:
-    """A model of this kind with its tokenizer; the wrong kind is an error that says what the model is for."""
+def open_as(model: str | Path | LoadedModel, device: str, kind: type[M], what: str) -> OpenedModel[M]:
+    """Open a model of this kind with its tokenizer; for another kind, the error names the command for it."""
     loaded, chosen = open_model(model, device)
     if not isinstance(loaded.model, kind):
         command = COMMANDS.get(loaded.task.kind, "headwise info")
@@ -60,17 +60,18 @@ def serve(model: str | Path | LoadedModel, device: str, kind: type[M], what: str
         raise ConfigError(f"{name}: not a model that {what}: it is for `{command}`")
     tokenizer = the_tokenizer(loaded, model)
     ends = tuple(end for end in loaded.description.specials.ends if end != tokenizer.eos)
-    return Served(loaded.model.to(chosen).eval(), tokenizer, loaded.config, loaded.task, chosen, loaded, ends)
+    return OpenedModel(loaded.model.to(chosen).eval(), tokenizer, loaded.config, loaded.task, chosen, loaded, ends)
 
 
 def depends_on_length(model: nn.Module) -> bool:
-    """Whether the longest row of a batch changes what the others are given (dynamic NTK, LongRoPE)."""
+    """Whether the longest row of a batch changes the positions of the others (dynamic NTK, LongRoPE)."""
     from headwise.nn.positions import Rotary
 
     return any(isinstance(part, Rotary) and part.frequencies.asks_for_values for part in model.modules())
 
 
 def the_tokenizer(loaded: LoadedModel, model: str | Path | LoadedModel) -> Tokenizer:
+    """The tokenizer of a model; an error that names the model if it has none."""
     if loaded.tokenizer is None:
         name = model if isinstance(model, str | Path) else "this model"
         raise CheckpointError(f"{name}: it has no tokenizer that is known here, so it cannot take text")

@@ -19,7 +19,7 @@ from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
 from headwise.decode.engines.engine import Aligner, Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.engines.table import AUTO, Say, make_engine
-from headwise.decode.open import Served, serve
+from headwise.decode.open import OpenedModel, open_as
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.hypothesis import length_penalty as normalised_score
 from headwise.decode.search.options import SearchOptions, SearchRequest
@@ -103,12 +103,12 @@ class Translator:
     # --- the model -------------------------------------------------------------------------------------
 
     @cached_property
-    def _served(self) -> Served[EncoderDecoder]:
+    def _served(self) -> OpenedModel[EncoderDecoder]:
         from headwise.models.encoder_decoder import EncoderDecoder
 
         if self._given is None:
             raise _closed()
-        return serve(*self._given, EncoderDecoder, "translates")
+        return open_as(*self._given, EncoderDecoder, "translates")
 
     @property
     def model(self) -> EncoderDecoder:

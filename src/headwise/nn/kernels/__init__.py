@@ -1,7 +1,7 @@
-"""Kernels for GPUs, written in Triton, each with a plain version that is its oracle and its stand-in elsewhere.
+"""GPU kernels in Triton, each with a plain version that is its oracle and its replacement on other devices.
 
-Triton comes with PyTorch's builds for GPUs and is asked for only where a kernel runs. With TRITON_INTERPRET=1 set
-before the start, its interpreter runs the kernels on a CPU: slowly, but so that their arithmetic can be tested there.
+Triton comes with PyTorch's builds for GPUs and is imported only where a kernel runs. With TRITON_INTERPRET=1 set before
+the start, its interpreter runs the kernels on a CPU: slowly, but their arithmetic can be tested there.
 """
 
 import os
@@ -17,26 +17,26 @@ INTERPRETED = INSTALLED and os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def usable(tensor: Tensor) -> bool:
-    """Whether the kernels of this package can work where `tensor` lies."""
+    """Whether the kernels of this package can run on the device of `tensor`."""
     return INSTALLED and (tensor.is_cuda or INTERPRETED)
 
 
 def usable_on(device: torch.device) -> bool:
-    """The same of a device, and stricter: Triton compiles all of them for GPUs with bfloat16 alone, NVIDIA's from 2020
-    on. Not for what is compiled itself, which cannot ask for that."""
+    """Whether all kernels can run on a device: Triton compiles some only for GPUs with bfloat16, NVIDIA's from 2020 on.
+    Not for code under torch.compile, which cannot query the device."""
     return INSTALLED and torch.cuda.get_device_capability(device)[0] >= 8 if device.type == "cuda" else INTERPRETED
 
 
 def usable_in_half(*tensors: Tensor) -> bool:
-    """Whether these lie where the kernels work, in one half precision: there memory is what a GPU waits for."""
+    """Whether the kernels can run on these tensors, and all have one half precision: memory is the bottleneck."""
     first = tensors[0]
-    known = (torch.float16,) if INTERPRETED else (torch.bfloat16, torch.float16)  # it cannot multiply bfloat16
+    known = (torch.float16,) if INTERPRETED else (torch.bfloat16, torch.float16)  # bfloat16 cannot be interpreted
     halves = first.dtype in known and all(each.dtype == first.dtype for each in tensors)
     return halves and usable(first)
 
 
 def side_by_side(launches: Sequence[Callable[[], None]], device: torch.device) -> None:
-    """Kernels that do not touch each other's results: none waits until the last program of another has ended."""
+    """Launch independent kernels on streams of their own, so that none waits for the last program of another."""
     others = _streams(device, len(launches) - 1) if device.type == "cuda" else []
     if not others:
         for launch in launches:

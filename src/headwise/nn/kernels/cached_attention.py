@@ -1,11 +1,11 @@
-"""Attention of one token a row to what a cache holds: the step of a search, all of whose shapes stay the same.
+"""Attention of one token per row to a cache: the step of a search, with fixed shapes.
 
-How much of the cache counts is read from memory on the device, so that one recording of a step serves all of them. The
-hypotheses of a beam share their past: which row wrote each position of a row's past is a table, and no key ever moves.
-On a GPU the kernels of `cached_attention_triton` do it; elsewhere the obvious way, their oracle.
+The used length of the cache is read from device memory, so that one CUDA graph serves all steps. The hypotheses of a
+beam share their past: a table tells which row wrote each position of a row's past, and no key ever moves. On a GPU the
+kernels of `cached_attention_triton` compute it; elsewhere the plain formula, their oracle.
 
-Shapes: R rows, H heads and G of keys and values, of width K; L positions of a cache; S of a source. Caches may be
-views: only the K values of a head must lie together.
+Shapes: R rows, H heads and G key/value heads of width K; L positions of a cache; S of a source. Caches may be views:
+only the K values of a head must be contiguous.
 """
 
 from typing import Any, NamedTuple
@@ -17,6 +17,8 @@ from headwise.nn.kernels import usable
 
 
 class Heads(NamedTuple):
+    """The heads of an attention."""
+
     heads: int  # H
     key_heads: int  # G
     width: int  # K
@@ -24,29 +26,29 @@ class Heads(NamedTuple):
 
 
 def attend_past(
-    qkv: Tensor, keys: Tensor, values: Tensor, stems: Tensor | None, places: Tensor, heads: Heads
+    qkv: Tensor, keys: Tensor, values: Tensor, stems: Tensor | None, positions: Tensor, heads: Heads
 ) -> Tensor:
-    """Queries, keys and values side by side [R, (H + 2G) * K] -> [R, H * K].
+    """Causal attention of queries, keys and values, side by side [R, (H + 2G) * K] -> [R, H * K].
 
-    The keys and values of each row are first put into the caches [R, L, G, K] at its place [R]; then it attends to all
-    positions up to there, position p in the row that stems[R, L] names for it (None: in its own).
+    The keys and values of each row are first written to the caches [R, L, G, K] at its position [R]; then it attends to
+    all positions up to there, position p in the row that stems[R, L] gives for it (None: in its own).
     """
     if usable(qkv):
-        return _kernels().attend_past(qkv, keys, values, stems, places, heads)  # type: ignore[no-any-return]
+        return _kernels().attend_past(qkv, keys, values, stems, positions, heads)  # type: ignore[no-any-return]
     R, L = keys.shape[:2]
     split = [heads.heads, heads.key_heads, heads.key_heads]
     query, key, value = torch.split(qkv.view(R, -1, heads.width), split, 1)
-    rows, positions = torch.arange(R, device=qkv.device), torch.arange(L, device=qkv.device)
-    keys[rows, places], values[rows, places] = key, value
+    rows, every = torch.arange(R, device=qkv.device), torch.arange(L, device=qkv.device)
+    keys[rows, positions], values[rows, positions] = key, value
     if stems is not None:
-        past = stems.long(), positions.expand(R, L)
+        past = stems.long(), every.expand(R, L)
         keys, values = keys[past], values[past]
-    return _attend(query, keys, values, positions[None, :] <= places[:, None], heads)
+    return _attend(query, keys, values, every[None, :] <= positions[:, None], heads)
 
 
 def attend_memory(query: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, heads: Heads) -> Tensor:
-    """Queries [R, H * K] of R / N rows a sentence, keys and values [N, S, G, K] of which `lengths` [N] count
-    -> [R, H * K]."""
+    """Cross-attention of queries [R, H * K], R / N rows per sentence, to keys and values [N, S, G, K], of which the
+    first `lengths` [N] are valid -> [R, H * K]."""
     if usable(query):
         return _kernels().attend_memory(query, keys, values, lengths, heads)  # type: ignore[no-any-return]
     R, (N, S) = len(query), keys.shape[:2]
@@ -62,7 +64,7 @@ def _kernels() -> Any:
 
 
 def _attend(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor, heads: Heads) -> Tensor:
-    """Queries [R, H, K], keys and values [R, L, G, K], which of them count [R, L] -> [R, H * K]."""
+    """Attention of queries [R, H, K] to keys and values [R, L, G, K] where `seen` [R, L] -> [R, H * K]."""
     groups = heads.heads // heads.key_heads
     keys, values = (each.repeat_interleave(groups, 2).float() for each in (keys, values))
     scores = torch.einsum("rhk,rlhk->rhl", query.float(), keys) * heads.scale

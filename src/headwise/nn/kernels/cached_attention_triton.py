@@ -1,10 +1,10 @@
-"""The kernels of `cached_attention`: a program is a head of a sentence, and goes through the positions it attends to.
+"""Triton kernels of `cached_attention`: a program takes one head of a sentence and loops over the positions.
 
-The hypotheses of a sentence ask its memory together, as the rows of one product: tensor cores do that, and each key is
-read once. A past is each hypothesis's own: its one query is multiplied number by number, which is less work than a
-product whose other rows are empty.
+In cross-attention the hypotheses of a sentence are the rows of one product: it runs on tensor cores, and each key is
+read once. In self-attention each hypothesis has a past of its own: its single query is multiplied element by element,
+which is less work than a product with empty rows.
 """
-# ruff: noqa: N803  (what is known at compile time is written in capitals)
+# ruff: noqa: N803  (compile-time constants are written in capitals)
 # mypy: ignore-errors
 
 import triton
@@ -13,11 +13,11 @@ import triton.language as tl
 from headwise.nn.kernels.overlap_triton import let_next_begin_and_wait, overlap, overlapping
 
 LINES = 16
-"""Queries that ask together: the rows of the smallest product."""
+"""Queries per product: the rows of the smallest one."""
 BLOCK = 16
-"""Positions of a memory that are looked at together ..."""
+"""Positions of the memory per block ..."""
 FEW, MANY, LONG = 8, 16, 65
-"""... and of a past: few, or many in a cache that is longer than this. By measurement, as all of these are."""
+"""... and of the past: few, or many in a cache longer than LONG. Measured, like all of these constants."""
 WARPS = 1
 LOG2_E = tl.constexpr(1.4426950408889634)
 
@@ -51,7 +51,7 @@ def _shape(heads):
 
 @triton.jit
 def _own_program(HEADS: tl.constexpr):
-    """A row or sentence, and a head. Heads are looked at side by side: what they read lies side by side too."""
+    """The row or sentence and the head of a program. Neighbouring programs take neighbouring heads, as in memory."""
     return (tl.program_id(0) // HEADS).to(tl.int64), tl.program_id(0) % HEADS
 
 
@@ -62,7 +62,7 @@ def _attend_past(
     HEADS: tl.constexpr, GROUPS: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, KEY_HEADS: tl.constexpr,
     BLOCK: tl.constexpr, STEMS: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
-    """softmax(q K^T) V over a row's past and its newest key and value, which are put there."""
+    """softmax(q K^T) V over a row's past and its newest key and value, which are written to the cache."""
     row, head = _own_program(HEADS)
     group = head // GROUPS
     column, number = tl.arange(0, PADDED), tl.arange(0, BLOCK)
@@ -70,7 +70,7 @@ def _attend_past(
     made = qkv_pointer + row * qkv_stride + column
     let_next_begin_and_wait(OVERLAP)
     query = tl.load(made + head * WIDTH, inside, 0.0).to(tl.float32) * (scale * LOG2_E)
-    # The newest is taken from where it was made: what this program writes, it could not be sure to read.
+    # The newest key is read from the input: a program cannot rely on reading its own writes.
     key = tl.load(made + (HEADS + group) * WIDTH, inside, 0.0)
     value = tl.load(made + (HEADS + KEY_HEADS + group) * WIDTH, inside, 0.0)
     count = tl.load(place_pointer + row).to(tl.int32)
@@ -78,7 +78,7 @@ def _attend_past(
     newest = row * row_stride + count * position_stride + column
     tl.store(keys_of_head + newest, key, inside)
     tl.store(values_of_head + newest, value, inside)
-    # Each line of a block adds up its own positions; lines are added at the end.
+    # Each line of a block sums its own positions; lines are added at the end.
     top = tl.sum(query * key.to(tl.float32), 0)
     total = tl.where(number == 0, 1.0, 0.0)
     context = tl.where((number == 0)[:, None], value.to(tl.float32)[None, :], 0.0)
@@ -109,7 +109,7 @@ def _attend_memory(
     ROWS_OF_ONE: tl.constexpr, HEADS: tl.constexpr, GROUPS: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr,
     LINES: tl.constexpr, BLOCK: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
-    """softmax(q K^T) V over as many positions as the source of a sentence has."""
+    """softmax(q K^T) V over the positions of a sentence's source."""
     sentence, head = _own_program(HEADS)
     group = head // GROUPS
     column = tl.arange(0, PADDED)

@@ -1,9 +1,9 @@
-"""Label-smoothed cross-entropy of rows of logits, and its gradient in their place: one program a row.
+"""Label-smoothed cross-entropy of rows of logits, with its gradient written over them: one program per row.
 
-The row is read twice, the second time from the cache of the GPU; nothing of its size is held in float32. Import it
-only where `usable` says so: it needs Triton.
+The row is read twice, the second time from the GPU's cache; nothing of its size is held in float32. Import this only
+where `usable` is true: it needs Triton.
 """
-# ruff: noqa: N803  (what is known at compile time is written in capitals)
+# ruff: noqa: N803  (compile-time constants are written in capitals)
 # mypy: ignore-errors
 
 import torch
@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 BLOCK = 8192
-"""Logits that a program has at hand at a time, at most."""
+"""Most logits per block of a program."""
 WARPS = 8
 
 NO_TARGET = -(2**62)
@@ -30,8 +30,8 @@ def cross_entropy_(
 ) -> tuple[Tensor, Tensor]:
     """Logits [R, P] without their bias [V], targets [R] -> loss and negative log-likelihood of each row, float32 [R].
 
-    Of a row the first `vocabulary` (V) logits count; it may be longer by less than 64, and the rest has no gradient.
-    With `gradient`, d loss / d logits takes the logits' place. A row whose target is `ignore` has none and costs 0.
+    Only the first `vocabulary` (V) logits of a row count; up to 63 more may follow, whose gradient is 0. With
+    `gradient`, d loss / d logits is written over the logits. Rows whose target is `ignore` have loss and gradient 0.
     """
     rows, held = logits.shape
     loss = torch.empty(rows, dtype=torch.float32, device=logits.device)
@@ -86,10 +86,12 @@ def _kernel(
                 tl.store(logits + start + lanes, zeros, mask=start + lanes < HELD)
     else:
         known = (target >= 0) & (target < VOCABULARY)
-        wanted = tl.load(logits + target, mask=known, other=float("nan")).to(tl.float32)  # an impossible target shows
+        wanted = tl.load(logits + target, mask=known, other=float("nan")).to(
+            tl.float32
+        )  # an impossible target gives NaN
         if BIAS:
             wanted += tl.load(bias + target, mask=known, other=0.0).to(tl.float32)
-        highest = wanted  # any logit of the row will do to start from
+        highest = wanted  # any logit of the row is a valid start
         total = 0.0
         summed = 0.0
         for start in range(0, VOCABULARY, BLOCK):

@@ -1,7 +1,7 @@
-"""The likeliest tokens of a step: softmax's denominator and the few largest logits, in one pass over the table.
+"""The likeliest tokens of a step: the log-sum-exp and the few largest logits in one pass.
 
-Apart, each of the two reads the whole table, and some write another. On a GPU the kernels of `likeliest_triton` do it;
-elsewhere the obvious way, their oracle.
+Separately, each of the two reads all logits, and some implementations write a copy. On a GPU the kernels of
+`likeliest_triton` compute it; elsewhere the plain formula, their oracle.
 """
 
 from typing import Any
@@ -12,13 +12,13 @@ from torch import Tensor
 from headwise.nn.kernels import usable
 
 MOST = 16
-"""Tokens of a row that the kernels look for: their loops are written out, and a minute of compiling is no gain."""
+"""Most tokens per row that the kernels find: their loops are unrolled, and more would take a minute to compile."""
 
 
 def likeliest(logits: Tensor, count: int, banned: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Logits [R, V] -> the `count` largest and their tokens [R, count], largest first, and log-sum-exp of all [R].
 
-    What `banned` [V] marks is not among them, but keeps its share of the sum. Float32, whatever the logits are.
+    Tokens that `banned` [V] marks are excluded, but count in the sum. Results are float32.
     """
     if count <= MOST and usable(logits):
         return _kernels().likeliest(logits, count, banned)  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
-"""The kernels of `likeliest`: programs take stretches of a row each, then one a row takes what they found.
+"""Triton kernels of `likeliest`: one program per stretch of a row, then one program per row merges their results.
 
-A program looks at its tokens in groups: the largest tokens lie in the groups whose largest ones are largest, and only
-those few groups are looked through for them.
+A program processes its tokens in groups: the largest logits lie in the groups with the largest maxima, and only those
+few groups are searched for them.
 """
-# ruff: noqa: N803  (what is known at compile time is written in capitals)
+# ruff: noqa: N803  (compile-time constants are written in capitals)
 # mypy: ignore-errors
 
 import torch
@@ -13,7 +13,7 @@ import triton.language as tl
 from headwise.nn.kernels.overlap_triton import let_next_begin_and_wait, overlap, overlapping
 
 STRETCH = 1024
-"""Tokens that a program looks at: few enough for one warp, whose threads need not wait for those of others."""
+"""Tokens per program: few enough for one warp, whose threads need not wait for other warps."""
 GROUP = 16
 WARPS = 1
 
@@ -58,7 +58,7 @@ def _of_stretches(
     values = tl.load(logits + column, column < vocabulary, -float("inf")).to(tl.float32)
     tops = tl.max(values, 1)
     top = tl.max(tops, 0)
-    # Where all are minus infinity, so is the sum's logarithm: never their difference.
+    # Where all logits are minus infinity, so is the log-sum-exp: their difference would be NaN.
     total = tl.sum(tl.sum(tl.exp(values - tl.where(top == -float("inf"), 0.0, top)), 1), 0)
     own = row * parts + part
     tl.store(top_pointer + own, top)
@@ -79,7 +79,9 @@ def _of_stretches(
         values = tl.where(tl.load(banned_pointer + near, there, 0) != 0, -float("inf"), values)
     for i in tl.static_range(COUNT):
         largest = tl.max(tl.max(values, 1), 0)
-        place = tl.min(tl.min(tl.where(values == largest, near, vocabulary - 1), 1), 0)  # a token, whatever they are
+        place = tl.min(
+            tl.min(tl.where(values == largest, near, vocabulary - 1), 1), 0
+        )  # a valid token, even if all are NaN
         tl.store(value_pointer + own * COUNT + i, largest)
         tl.store(place_pointer + own * COUNT + i, place)
         values = tl.where(near == place, -float("inf"), values)
@@ -104,7 +106,7 @@ def _of_rows(
     places = tl.load(place_pointer + row * parts * COUNT + index, inside, 0)
     for number in tl.static_range(COUNT):
         largest = tl.max(values, 0)
-        chosen = tl.min(tl.where(values == largest, index, FOUND - 1), 0)  # of equals the first: the smallest token
+        chosen = tl.min(tl.where(values == largest, index, FOUND - 1), 0)  # of equals the first: the lowest token id
         place = tl.sum(tl.where(index == chosen, places, 0), 0)
         tl.store(value_pointer + row * COUNT + number, largest)
         tl.store(token_pointer + row * COUNT + number, place.to(tl.int64))

@@ -1,6 +1,6 @@
-"""relu(x W^T + b) as one matrix product that ends in the activation, and a backward pass that reads its gradient once.
+"""relu(x W^T + b) as one fused matrix product, with a backward pass that reads its gradient once.
 
-For GPUs with Triton; elsewhere the two modules do it, one after the other.
+For GPUs with Triton; elsewhere the linear map and the activation are computed separately.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from torch import Tensor
 
 COLUMNS, ROWS, WARPS = 512, 16, 4
 PARTS = 64
-"""Into how many groups of rows the sums for the bias are split."""
+"""Groups of rows into which the sums for the bias are split."""
 
 
 def linear_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

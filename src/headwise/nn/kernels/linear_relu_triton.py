@@ -1,6 +1,8 @@
-"""The backward pass of a ReLU and of the bias before it, in one pass over memory. A program takes some columns of some
-rows, and leaves its part of their sums."""
-# ruff: noqa: N803  (what is known at compile time is written in capitals)
+"""Triton kernel for the backward pass of a ReLU and of the bias before it, in one pass over memory.
+
+A program takes some columns of some rows, and writes its part of their sums.
+"""
+# ruff: noqa: N803  (compile-time constants are written in capitals)
 # mypy: ignore-errors
 
 import triton
@@ -12,7 +14,7 @@ def backward(
     d_out_pointer, out_pointer, d_sum_pointer, parts_pointer, rows, rounds, width,
     COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Where the output is above 0 the gradient passes."""
+    """Pass the gradient where the output is above 0."""
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     program = tl.program_id(1)
     total = tl.zeros((ROWS, COLUMNS), tl.float32)

@@ -1,7 +1,7 @@
 """norm(x + dropout(y)) in one pass over memory, and its gradients in another.
 
-The arithmetic is next to nothing: what counts is how often the states of all tokens are read and written. On a GPU the
-kernels of `residual_norm_triton` do it; elsewhere `residual_norm_reference`, their oracle.
+The cost is reading and writing the states of all tokens, not the arithmetic. On a GPU the kernels of
+`residual_norm_triton` compute it; elsewhere `residual_norm_reference`, their oracle.
 """
 
 from typing import Any
@@ -14,10 +14,10 @@ from headwise.nn.dropout import dropout as drop
 from headwise.nn.kernels import usable
 
 TILE = 1024
-"""Values that a program has at hand: as many rows as that makes."""
+"""Values per program: as many rows as that allows."""
 WARPS = 2
 PROGRAMS = 1056
-"""Of the backward pass, at most: each leaves one row of sums for the gains."""
+"""Most programs of the backward pass: each writes one row of sums for the gains."""
 
 
 def residual_norm_reference(
@@ -29,7 +29,7 @@ def residual_norm_reference(
     dropout: float,
     centred: bool,
 ) -> Tensor:
-    """The obvious way. `centred`: layer norm, else the root mean square alone."""
+    """norm(x + dropout(y)) by the formula. `centred`: LayerNorm, else RMSNorm."""
     z = x if y is None else x + drop(y, dropout)
     if centred:
         return F.layer_norm(z, gain.shape, gain, offset, epsilon)
@@ -46,7 +46,7 @@ def residual_norm(
     dropout: float,
     centred: bool,
 ) -> Tensor:
-    """The same on a GPU: x and y [..., D], which have one dtype -> [..., D] of that dtype. Sums are float32."""
+    """norm(x + dropout(y)) in one kernel: x and y [..., D] of one dtype -> [..., D]. Sums are float32."""
     seed = None
     if y is not None and dropout > 0:
         seed = torch.randint(2**31, (1,), device=x.device)
@@ -57,7 +57,7 @@ def residual_norm(
 def sum_and_norm(
     x: Tensor, y: Tensor, gain: Tensor, offset: Tensor | None, epsilon: float, centred: bool
 ) -> tuple[Tensor, Tensor]:
-    """x + y and its norm, for those who want no gradients. Y may be in parts [P, ...] that are to be added."""
+    """x + y and its norm, without gradients. y may be in parts [P, ...] that are to be added."""
     if usable(x):
         out, total, *_ = _in_one_pass(x, y, gain, offset, None, epsilon, 0.0, centred)
         return total, out
@@ -66,12 +66,12 @@ def sum_and_norm(
 
 
 def added(x: Tensor, y: Tensor) -> Tensor:
-    """x + y, which may be in parts."""
+    """x + y, where y may be in parts [P, ...]."""
     return x + (y if y.dim() == x.dim() else y.sum(0).to(x.dtype))
 
 
 def _chance(dropout: float) -> tuple[int, float]:
-    """Below which of 2^32 numbers a value is dropped, and what the others are multiplied by."""
+    """The threshold of 2^32 numbers below which a value is dropped, and the factor of the others."""
     return round(dropout * 2**32), 1 / (1 - dropout)
 
 
@@ -90,7 +90,7 @@ def _in_one_pass(
     dropout: float,
     centred: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The output, the sum that was normed (empty where it is x), and each row's mean and one over its deviation."""
+    """The output, the normalised sum (empty where it is x), and the mean and inverse deviation of each row."""
     from headwise.nn.kernels import residual_norm_triton as kernels
     from headwise.nn.kernels.overlap_triton import overlap, overlapping
 
@@ -129,7 +129,7 @@ def _backward(
     centred: bool,
     offset: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of x, of y (empty where it is the same), and of gain and offset together, [1 or 2, D]."""
+    """The gradients of x, of y (empty where it equals that of x), and of gain and offset together, [1 or 2, D]."""
     from headwise.nn.kernels import residual_norm_triton as kernels
     from headwise.nn.kernels.sums_triton import summed
 

@@ -1,9 +1,9 @@
-"""The kernels of `residual_norm`. A program takes some rows, each whole, as one tile.
+"""Triton kernels of `residual_norm`: a program takes some whole rows as one tile.
 
-Dropped values are not stored: what a value draws is a hash of its place and of the seed, made again in the backward
-pass. The gradients of gain and offset are sums over all rows: each program keeps its own, which are added up later.
+The dropout mask is not stored: a value's random number is a hash of its index and of the seed, computed again in the
+backward pass. The gradients of gain and offset are sums over all rows: each program writes its part, to be added later.
 """
-# ruff: noqa: N803  (what is known at compile time is written in capitals)
+# ruff: noqa: N803  (compile-time constants are written in capitals)
 # mypy: ignore-errors
 
 import triton
@@ -14,7 +14,7 @@ from headwise.nn.kernels.overlap_triton import let_next_begin_and_wait
 
 @triton.jit
 def _kept(place, seed, threshold):
-    """Whether the values at these places stay: two rounds of multiplying and folding mix all bits of a number."""
+    """Whether the values at these indices survive dropout: two rounds of multiply and xor-shift mix all bits."""
     x = (place.to(tl.uint32) * 0x9E3779B1) ^ seed
     x = (x ^ (x >> 16)) * 0x7FEB352D
     x = (x ^ (x >> 15)) * 0x846CA68B
@@ -30,9 +30,9 @@ def forward(
     WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
     PARTS: tl.constexpr, DROPOUT: tl.constexpr, CENTRED: tl.constexpr, OFFSET: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
-    """out = norm(x + dropout(y)), with the sum, and of each row its mean and one over its deviation.
+    """out = norm(x + dropout(y)); also writes the sum, and the mean and inverse deviation of each row.
 
-    Y is there in parts that are to be added, or in none.
+    y comes in PARTS parts that are to be added; 0: there is no y.
     """
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, BLOCK)
@@ -50,7 +50,7 @@ def forward(
         z += y
         stored = z.to(sum_pointer.dtype.element_ty)
         tl.store(sum_pointer + place, stored, inside)
-        z = stored.to(tl.float32)  # as the backward pass will see it
+        z = stored.to(tl.float32)  # rounded as the backward pass will see it
     if CENTRED:
         mean = tl.sum(z, 1) / WIDTH
         tl.store(mean_pointer + row, mean, row < rows)
@@ -72,7 +72,7 @@ def backward(
     WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
     DROPOUT: tl.constexpr, CENTRED: tl.constexpr, OFFSET: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of x and y, which differ only by dropout; and this program's part of those of gain and offset."""
+    """The gradients of x and y, which differ by dropout only, and this program's part of those of gain and offset."""
     program = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     gain = tl.load(gain_pointer + column, column < WIDTH, 0.0).to(tl.float32)

@@ -1,5 +1,5 @@
-"""The kernel of `row_product`: a program makes some columns of some rows, or one part of them."""
-# ruff: noqa: N803  (what is known at compile time is written in capitals)
+"""Triton kernel of `row_product`: a program computes some columns of some rows, or one part of their sums."""
+# ruff: noqa: N803  (compile-time constants are written in capitals)
 # mypy: ignore-errors
 
 import torch
@@ -26,7 +26,7 @@ def _product(
     DEPTH: tl.constexpr, BIAS: tl.constexpr, RELU: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, CHUNK: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
-    """out = x W^T + b, or what of it is above 0."""
+    """out = x W^T + b, or the ReLU of it."""
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     part = tl.program_id(2)
@@ -37,7 +37,7 @@ def _product(
     total = tl.zeros([ROWS, COLUMNS], tl.float32)
     if BIAS:
         total += tl.load(bias_pointer + column, (column < columns) & (part == 0), 0.0).to(tl.float32)[None, :]
-    if CHUNK == DEPTH:  # all its weights, before it waits
+    if CHUNK == DEPTH:  # load all weights before the wait
         ahead = tl.load(weights, of_columns, 0.0)
         let_next_begin_and_wait(OVERLAP)
         total = tl.dot(tl.load(own, of_rows, 0.0), tl.trans(ahead), total)
@@ -47,6 +47,6 @@ def _product(
             values = tl.load(own + start, of_rows, 0.0)
             total = tl.dot(values, tl.trans(tl.load(weights + start, of_columns, 0.0)), total)
     if RELU:
-        total = tl.where(total < 0.0, 0.0, total)  # what is no number stays none
+        total = tl.where(total < 0.0, 0.0, total)  # keeps NaN
     out = out_pointer + (part * rows + row)[:, None] * columns + column[None, :]
     tl.store(out, total.to(out_pointer.dtype.element_ty), of_rows & (column < columns)[None, :])

@@ -1,11 +1,11 @@
-"""Attention inside each of many short sentences that lie one behind the other, without padding.
+"""Attention inside each of many short sentences that are packed one after the other, without padding.
 
 Sentence i's queries are the rows `query_starts[i]` to `query_starts[i + 1]` (exclusive), and see the keys of sentence
-i alone. A batch of always the same shape has a fixed number of rows and of sentences: trailing sentences may be empty
-(their starts repeat), and rows behind the last sentence get zeros and give none a gradient.
+i alone. A batch of fixed shape has a fixed number of rows and of sentences: trailing sentences may be empty (their
+starts repeat), and rows after the last sentence get zeros and have no gradient.
 
-On a GPU the kernels of `short_attention_triton` do it; elsewhere `packed_attention_reference`, their oracle. N is the
-number of query rows, M of key rows.
+On a GPU the kernels of `short_attention_triton` compute it, elsewhere `packed_attention_reference`, their oracle. N is
+the number of query rows, M of key rows.
 """
 
 from functools import partial
@@ -19,39 +19,39 @@ from headwise.nn.kernels import side_by_side, usable
 
 
 class Work(NamedTuple):
-    """How a program goes through its sentence."""
+    """The work of a program on its sentence."""
 
     queries: int
-    """At a time; all keys are at hand."""
+    """Queries at a time, with all keys of the sentence."""
     warps: int
 
 
-class Tile(NamedTuple):
-    """Sentences up to `length` that no smaller tile holds: one launch, in which each program takes a whole one."""
+class AttentionTile(NamedTuple):
+    """A launch for sentences up to `length` that no smaller tile holds; each program takes a whole sentence."""
 
     length: int
     stripe: int
-    """Sentences that a program looks at; it skips those of other tiles. The loop costs about half as many registers
-    again: 1 where many sentences fall, more where few do."""
+    """Sentences per program, which skips those of other tiles. The loop costs about half as many registers again: 1
+    where many sentences have this length, more where few have."""
     forward: Work
     backward: Work
 
 
-TILES: tuple[Tile, ...] = (
-    Tile(32, 1, Work(32, 2), Work(32, 2)),
-    Tile(64, 1, Work(64, 4), Work(64, 4)),
-    Tile(128, 1, Work(32, 4), Work(128, 8)),
+TILES: tuple[AttentionTile, ...] = (
+    AttentionTile(32, 1, Work(32, 2), Work(32, 2)),
+    AttentionTile(64, 1, Work(64, 4), Work(64, 4)),
+    AttentionTile(128, 1, Work(32, 4), Work(128, 8)),
 )
-"""By length. Of WMT's sentences 70 % fit the first, 96 % the second."""
+"""Tiles by length. The first holds 70 % of WMT's sentences, the second 96 %."""
 
-LONG = Tile(64, 16, Work(64, 4), Work(64, 4))
-"""For what no tile holds: walked over in tiles of this length. ..."""
+LONG = AttentionTile(64, 16, Work(64, 4), Work(64, 4))
+"""For longer sentences, which are processed in tiles of this length ..."""
 LONG_SHARES = 4
-"""... Programs that share a sentence there."""
+"""... by so many programs per sentence."""
 
 LARGEST_TILE = {2: 128 * 128, 4: 64 * 64}
-"""Numbers in the largest tile of one input, by their bytes: four tiles must fit into a multiprocessor's memory.
-Products of float32 are made without tensor cores, and their code grows with the tile."""
+"""Elements of the largest tile of one input, by their size in bytes: four tiles must fit into shared memory. Products
+of float32 do without tensor cores, and their code grows with the tile."""
 
 
 def packed_attention(
@@ -67,11 +67,11 @@ def packed_attention(
     seed: Tensor | None = None,
     longest: int = 0,
 ) -> Tensor:
-    """Queries [N, H, K], keys and values [M, H, K], starts int32 [sentences + 1] -> [N, H, K].
+    """Packed attention: queries [N, H, K], keys and values [M, H, K], starts int32 [sentences + 1] -> [N, H, K].
 
     `causal`: no query looks ahead; with more keys than queries the queries are the last positions. `scale` is
-    1 / sqrt(K) unless it is given. `seed` int64 [1], on the device, decides what dropout drops, and is drawn where it
-    is not given. `longest`: no sentence is longer than this on either side; 0: unknown.
+    1 / sqrt(K) unless it is given. `seed` int64 [1], on the device, is the seed of dropout, drawn unless it is given.
+    `longest`: the greatest length of a sentence on either side; 0: unknown.
     """
     return _attention([q, k, v], query_starts, key_starts, causal, scale, dropout, seed, longest)
 
@@ -86,7 +86,7 @@ def packed_self_attention(
     seed: Tensor | None = None,
     longest: int = 0,
 ) -> Tensor:
-    """The same for one joint projection [N, 3, H, K], whose gradient is then written as one, without a copy."""
+    """Packed self-attention of one joint projection [N, 3, H, K], whose gradient is one tensor, without a copy."""
     return _attention([qkv], starts, starts, causal, scale, dropout, seed, longest)
 
 
@@ -101,7 +101,7 @@ def packed_cross_attention(
     seed: Tensor | None = None,
     longest: int = 0,
 ) -> Tensor:
-    """The same for queries [N, H, K] and a joint projection of the memory [M, 2, H, K]."""
+    """Packed cross-attention of queries [N, H, K] and a joint projection of the memory [M, 2, H, K]."""
     return _attention([q, kv], query_starts, key_starts, False, scale, dropout, seed, longest)
 
 
@@ -116,7 +116,7 @@ def packed_attention_reference(
     scale: float | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """The obvious way: all N x M scores, all but each sentence's own masked out."""
+    """Packed attention by the formula: all N x M scores, all but each sentence's own masked."""
     scale = q.size(-1) ** -0.5 if scale is None else scale
     query_sentence, query_place = _locate(query_starts, len(q))
     key_sentence, key_place = _locate(key_starts, len(k))
@@ -126,14 +126,14 @@ def packed_attention_reference(
         ahead = (key_starts.diff() - query_starts.diff())[query_sentence.clamp(max=len(query_starts) - 2)]
         allowed = allowed & (key_place <= (query_place + ahead)[:, None])
     scores = torch.einsum("nhk,mhk->hnm", q * scale, k)
-    # A query that sees no key gets no value. Its row is let through the softmax, and taken out behind it.
+    # The output of a query that sees no key is 0. Its row is unmasked for the softmax, and zeroed after it.
     seen = allowed.any(1, keepdim=True)
     weights = scores.masked_fill(~(allowed | ~seen), float("-inf")).softmax(-1) * seen
     return torch.einsum("hnm,mhk->nhk", drop(weights, dropout), v)
 
 
 def _locate(starts: Tensor, rows: int) -> tuple[Tensor, Tensor]:
-    """Each row's sentence, and its place in it; a row behind the last sentence has that after the last."""
+    """The sentence of each row and its position in it; rows after the last sentence get an index beyond the last."""
     row = torch.arange(rows, device=starts.device)
     sentence = torch.searchsorted(starts[1:].contiguous(), row, right=True)
     return sentence, row - starts[sentence]
@@ -173,14 +173,14 @@ def _parts(projections: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     return q, k, v
 
 
-def _tiles(width: int, bytes_each: int, longest: int) -> tuple[list[Tile], bool]:
+def _tiles(width: int, bytes_each: int, longest: int) -> tuple[list[AttentionTile], bool]:
     """The tiles for heads of this width, and whether longer sentences may come."""
     tiles = [tile for tile in TILES if tile.length * max(width, 64) <= LARGEST_TILE[bytes_each]] or [TILES[0]]
     needed = [tile for i, tile in enumerate(tiles) if i == 0 or longest == 0 or tiles[i - 1].length < longest]
     return needed, longest == 0 or longest > tiles[-1].length
 
 
-# As operations of their own they are opaque to the compiler, which otherwise would have to see through the launches.
+# Custom operations are opaque to torch.compile, which could not trace the launches.
 
 
 @torch.library.custom_op("headwise::packed_attention", mutates_args=())
@@ -194,7 +194,7 @@ def _forward(
     dropout: float,
     longest: int,
 ) -> tuple[Tensor, Tensor]:
-    """The output, and the logarithms of the softmaxes' denominators where long sentences may come (else empty)."""
+    """The output, and the log-sum-exp of each softmax where long sentences may occur (else empty)."""
     from headwise.nn.kernels import short_attention_triton as kernels
 
     q, k, v = _parts(projections)
@@ -208,7 +208,7 @@ def _forward(
     sentences = len(query_starts) - 1
     lower_ends = [0, *(tile.length for tile in tiles)]
 
-    def launch(tile: Tile, above: int) -> None:
+    def launch(tile: AttentionTile, above: int) -> None:
         programs = -(-sentences // tile.stripe)
         kernels.forward[(programs * heads,)](
             *tensors, *starts, *_strides(tensors), sentences, rows, programs, scale, dropout,
@@ -257,7 +257,7 @@ def _backward(
     sentences = len(query_starts) - 1
     lower_ends = [0, *(tile.length for tile in tiles)]
 
-    def launch(tile: Tile, above: int) -> None:
+    def launch(tile: AttentionTile, above: int) -> None:
         programs = -(-sentences // tile.stripe)
         tensors = (q, k, v, d_out, dq, dk, dv)
         kernels.backward[(programs * heads,)](

@@ -1,15 +1,14 @@
-"""The kernels behind `short_attention`: attention inside each of many short sentences.
+"""Triton kernels of `short_attention`: attention inside each of many short sentences.
 
 A kernel for long sequences cuts them into tiles of 64 or 128 queries by as many keys; a sentence of 25 tokens leaves
-most of such a tile empty. Here a program takes one head of one whole sentence as one tile of about its size. All
-scores of the sentence are then at hand, so that the backward pass needs nothing saved but its inputs, makes all three
-gradients in one go, and adds nothing up across programs. Sentences longer than the largest tile are walked over tile
-by tile, with a running softmax.
+most of such a tile empty. Here a program takes one head of one whole sentence as one tile of about its size. It has all
+scores of the sentence, so that the backward pass needs its inputs only, computes all three gradients at once, and adds
+nothing across programs. Sentences longer than the largest tile are processed tile by tile, with a running softmax.
 
 Names: sentence i has rows `first_query` ... of the queries and `first_key` ... of the keys; BLOCK is the tile's side,
 WIDTH the head width rounded up to a power of two. Softmax and sums are in float32 whatever the inputs are.
 """
-# ruff: noqa: N803  (what is known at compile time is written in capitals)
+# ruff: noqa: N803  (compile-time constants are written in capitals)
 # mypy: ignore-errors
 
 import triton
@@ -20,7 +19,7 @@ LOG2_E: tl.constexpr = tl.constexpr(1.4426950408889634)
 
 @triton.jit
 def _places(base, row_stride, rows, count, HEAD_WIDTH: tl.constexpr, WIDTH: tl.constexpr):
-    """Addresses of a tile [rows, WIDTH], and which of them exist."""
+    """The addresses of a tile [rows, WIDTH], and the mask of those that exist."""
     columns = tl.arange(0, WIDTH)
     real = (rows < count)[:, None]
     if HEAD_WIDTH < WIDTH:
@@ -30,7 +29,7 @@ def _places(base, row_stride, rows, count, HEAD_WIDTH: tl.constexpr, WIDTH: tl.c
 
 @triton.jit
 def _load(base, row_stride, rows, count, HEAD_WIDTH: tl.constexpr, WIDTH: tl.constexpr):
-    """A tile [rows, WIDTH], with 0 where there is nothing."""
+    """Load a tile [rows, WIDTH], with 0 where nothing exists."""
     addresses, real = _places(base, row_stride, rows, count, HEAD_WIDTH, WIDTH)
     return tl.load(addresses, mask=real, other=0.0)
 
@@ -43,7 +42,7 @@ def _store(tile, base, row_stride, rows, count, HEAD_WIDTH: tl.constexpr, WIDTH:
 
 @triton.jit
 def _allowed(queries, keys, query_count, key_count, CAUSAL: tl.constexpr):
-    """[queries, keys]: both exist, and the query does not look ahead. The queries are the last of the positions."""
+    """The mask [queries, keys]: both exist, and no query sees the future. Queries are the last of the positions."""
     allowed = (queries[:, None] < query_count) & (keys[None, :] < key_count)
     if CAUSAL:
         allowed = allowed & (keys[None, :] <= queries[:, None] + (key_count - query_count))
@@ -52,7 +51,7 @@ def _allowed(queries, keys, query_count, key_count, CAUSAL: tl.constexpr):
 
 @triton.jit
 def _kept(seed, head, query_rows, keys, dropout):
-    """[queries, keys]: which weights survive dropout. The same for the same places, so that backward finds it again."""
+    """The dropout mask [queries, keys], a function of the indices, so that the backward pass computes it again."""
     stream = tl.load(seed) + head.to(tl.int64) * 0x2545F4914F6CDD1D
     return tl.rand(stream, query_rows[:, None] * 4096 + keys[None, :]) >= dropout
 
@@ -69,7 +68,7 @@ def _zero_tail(
     HEAD_WIDTH: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Zero what lies behind the last sentence; the programs share the work, of which there is little or none."""
+    """Zero the rows after the last sentence; the programs share the work, of which there is little or none."""
     zeros = tl.zeros([BLOCK, WIDTH], tl.float32)
     for start in range(first_row + program * BLOCK, rows, programs * BLOCK):
         lines = (start + tl.arange(0, BLOCK)).to(tl.int64)
@@ -78,7 +77,7 @@ def _zero_tail(
 
 @triton.jit
 def _softmax(scores):
-    """Rows of scores in powers of two -> weights, float32; a row without a key gets zeros."""
+    """Softmax of rows of base-2 scores, float32; a row without a key gets zeros."""
     highest = tl.max(scores, 1)
     highest = tl.where(highest == float("-inf"), 0.0, highest)
     weights = tl.exp2(scores - highest[:, None])
@@ -88,7 +87,7 @@ def _softmax(scores):
 
 @triton.jit
 def _scores(q_tile, k_tile, scale):
-    """In powers of two, whose exponential is the cheaper one."""
+    """Scores in base 2, whose exponential is cheaper."""
     return tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee") * (scale * LOG2_E)
 
 
@@ -97,7 +96,7 @@ def _attend(
     q, out, k_tile, v_tile, q_row, out_row, rows, places, queries, keys, first_query, head, seed, scale, dropout,
     HEAD_WIDTH: tl.constexpr, WIDTH: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """The output of some rows of a sentence whose keys are all at hand."""
+    """The output of some rows of a sentence, given all its keys."""
     q_tile = _load(q, q_row, rows, queries, HEAD_WIDTH, WIDTH)
     scores = _scores(q_tile, k_tile, scale)
     weights = _softmax(tl.where(_allowed(rows, places, queries, keys, CAUSAL), scores, float("-inf")))
@@ -116,9 +115,9 @@ def forward(
     ABOVE: tl.constexpr, BLOCK: tl.constexpr, QUERIES: tl.constexpr, STRIPE: tl.constexpr,
     HEADS: tl.constexpr, HEAD_WIDTH: tl.constexpr, WIDTH: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """Sentences of more than ABOVE and at most BLOCK tokens; each program looks at STRIPE of all.
+    """Forward pass of sentences of more than ABOVE and at most BLOCK tokens; each program checks STRIPE sentences.
 
-    It has all keys of its sentence at hand, and QUERIES queries at a time.
+    It holds all keys of its sentence, and QUERIES queries at a time.
     """
     program = tl.program_id(0) // HEADS
     head = tl.program_id(0) % HEADS
@@ -160,7 +159,7 @@ def _differentiate(
     first_query, head, seed, scale, dropout,
     HEAD_WIDTH: tl.constexpr, WIDTH: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """Writes the gradient of some queries; returns what gives those of keys and values: dK = dS^T Q, dV = P^T dO.
+    """Write the gradient of some queries; return the tiles for those of keys and values: dK = dS^T Q, dV = P^T dO.
 
     With P the weights: dP = dO V^T, dS = P (dP - sum(P dP)), dQ = dS K.
     """
@@ -190,7 +189,7 @@ def backward(
     ABOVE: tl.constexpr, BLOCK: tl.constexpr, QUERIES: tl.constexpr, STRIPE: tl.constexpr,
     HEADS: tl.constexpr, HEAD_WIDTH: tl.constexpr, WIDTH: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """All gradients of the same sentences."""
+    """Backward pass of the sentences of `forward`: all gradients."""
     program = tl.program_id(0) // HEADS
     head = tl.program_id(0) % HEADS
     places = tl.arange(0, BLOCK)
@@ -251,9 +250,9 @@ def forward_long(
     ABOVE: tl.constexpr, BLOCK: tl.constexpr, HEADS: tl.constexpr, HEAD_WIDTH: tl.constexpr, WIDTH: tl.constexpr,
     STRIPE: tl.constexpr, SHARES: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """Sentences of more than ABOVE tokens. SHARES programs share a sentence's query tiles.
+    """Forward pass of sentences of more than ABOVE tokens. SHARES programs share a sentence's query tiles.
 
-    `log_sums` [rows, heads] gets the base-2 logarithm of each softmax's denominator, from which backward starts.
+    `log_sums` [rows, heads] receives the base-2 log-sum-exp of each softmax, for the backward pass.
     """
     program = tl.program_id(0) // HEADS
     head = tl.program_id(0) % HEADS
@@ -297,7 +296,7 @@ def forward_long(
                     result = result * shrink[:, None]
                     result += tl.dot(weights.to(v_tile.dtype), v_tile, input_precision="ieee")
                     highest = now
-                # A query without a key has a total of 0; any finite logarithm will do, since all its scores are -inf.
+                # A query without a key has a total of 0; any finite logarithm works, since all its scores are -inf.
                 log_sum = tl.where(total == 0.0, 0.0, highest + tl.log2(tl.where(total == 0.0, 1.0, total)))
                 result = result / tl.where(total == 0.0, 1.0, total)[:, None]
                 _store(result, out_base, out_row, rows, queries, HEAD_WIDTH, WIDTH)
@@ -313,9 +312,8 @@ def backward_long(
     ABOVE: tl.constexpr, BLOCK: tl.constexpr, HEADS: tl.constexpr, HEAD_WIDTH: tl.constexpr, WIDTH: tl.constexpr,
     STRIPE: tl.constexpr, SHARES: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr,
 ):  # fmt: skip
-    """Two passes, so that nothing is added up across programs: dk and dv by key tiles, then dq by query tiles.
-
-    sum(P dP) of a row is taken as sum(O dO), which is the same.
+    """Backward pass of the long sentences, in two passes, so that nothing is added across programs: dk and dv by key
+    tiles, then dq by query tiles. sum(P dP) of a row is computed as the equal sum(O dO).
     """
     program = tl.program_id(0) // HEADS
     head = tl.program_id(0) % HEADS

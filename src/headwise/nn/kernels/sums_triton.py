@@ -1,5 +1,5 @@
-"""The last step of sums over all rows, of which each program of another kernel has left its part."""
-# ruff: noqa: N803  (what is known at compile time is written in capitals)
+"""Triton kernel for the last step of sums over all rows: adds the parts that another kernel's programs wrote."""
+# ruff: noqa: N803  (compile-time constants are written in capitals)
 # mypy: ignore-errors
 
 import torch
@@ -12,7 +12,7 @@ ROWS = 128
 
 
 def summed(parts: Tensor, dtype: torch.dtype) -> Tensor:
-    """[sums, parts, columns] float32 -> [sums, columns]."""
+    """Add up parts: [sums, parts, columns] float32 -> [sums, columns]."""
     sums, count, width = parts.shape
     out = torch.empty((sums, width), dtype=dtype, device=parts.device)
     _sum[(-(-width // COLUMNS), sums)](parts, out, count, width, COLUMNS=COLUMNS, ROWS=ROWS, num_warps=4)

@@ -1,4 +1,4 @@
-"""The embedding of one token a row, and of its place: three operations in one, for a step that is a chain of them."""
+"""Token and position embedding of one token per row: three operations in one kernel."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from torch import Tensor
 from headwise.nn.kernels import usable
 
 
-def token_embedding(tokens: Tensor, table: Tensor, places: Tensor, positions: Tensor) -> Tensor:
-    """Tokens [R], their table [V, D], places [R], theirs [L, D] -> the sums [R, D]. Tables have no gaps."""
+def token_embedding(tokens: Tensor, table: Tensor, positions: Tensor, position_table: Tensor) -> Tensor:
+    """Tokens [R] of a table [V, D] plus positions [R] of a table [L, D] -> [R, D]. Tables are contiguous."""
     if usable(table):
-        return _kernels().token_embedding(tokens, table, places, positions)  # type: ignore[no-any-return]
-    return F.embedding(tokens, table) + F.embedding(places, positions)
+        return _kernels().token_embedding(tokens, table, positions, position_table)  # type: ignore[no-any-return]
+    return F.embedding(tokens, table) + F.embedding(positions, position_table)
 
 
 def _kernels() -> Any:

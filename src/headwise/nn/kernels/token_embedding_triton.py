@@ -1,5 +1,5 @@
-"""The kernel of `token_embedding`: a program is a row."""
-# ruff: noqa: N803  (what is known at compile time is written in capitals)
+"""Triton kernel of `token_embedding`: one program per row."""
+# ruff: noqa: N803  (compile-time constants are written in capitals)
 # mypy: ignore-errors
 
 import triton
