@@ -467,7 +467,7 @@ def test_info(model: Path, run: Path, capsys: Capture) -> None:
     assert headwise.__version__ in text
     assert ", ".join(PRESETS) in text
     engines = json.loads(ok(capsys, "info", "--json"))["engines"]
-    assert tuple(engines) == ENGINES
+    assert list(engines) == list(ENGINES)
     for name, found in engines.items():
         assert re.search(rf"^  {name} +{re.escape(found)}$", text, re.MULTILINE), text
     facts = json.loads(ok(capsys, "info", model, "--json"))

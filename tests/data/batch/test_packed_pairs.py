@@ -196,7 +196,7 @@ def test_agreement_costs_what_two_passes_differ(encode: Encode, packed: bool) ->
     members = np.array([index for _, index in epoch(stream)[0].examples])
     batch = epoch(stream)[0] if packed else stream._rows.batch(members, 0)
     for dropout in (0.0, 0.3):
-        model = build(replace(preset_config("base"), dropout=dropout, **small), 300, 0).train()  # type: ignore[arg-type]
+        model = build(replaced(preset_config("base"), {"dropout": dropout, **small}), 300, 0).train()
         once, agreed = (teacher_forcing(0.1, agreement)(model, batch) for agreement in (0.0, 5.0))
         if dropout:
             assert agreed.loss > once.loss * 1.001

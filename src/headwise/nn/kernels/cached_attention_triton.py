@@ -17,7 +17,7 @@ LINES = 16
 BLOCK = 16
 """Positions of the memory per block ..."""
 FEW, MANY, LONG = 8, 16, 65
-"""... and of the past: few, or many in a cache longer than LONG. Measured, like all of these constants."""
+"""Rows of the past per program: few, or many in a cache longer than LONG. Measured, like all of these constants."""
 WARPS = 1
 LOG2_E = tl.constexpr(1.4426950408889634)
 

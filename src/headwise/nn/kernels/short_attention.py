@@ -47,7 +47,7 @@ TILES: tuple[AttentionTile, ...] = (
 LONG = AttentionTile(64, 16, Work(64, 4), Work(64, 4))
 """For longer sentences, which are processed in tiles of this length ..."""
 LONG_SHARES = 4
-"""... by so many programs per sentence."""
+"""Programs that share one such sentence."""
 
 LARGEST_TILE = {2: 128 * 128, 4: 64 * 64}
 """Elements of the largest tile of one input, by their size in bytes: four tiles must fit into shared memory. Products
