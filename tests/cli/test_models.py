@@ -170,7 +170,7 @@ def test_info_shows_the_figures_of_every_task(models: dict[str, Path], tmp_path:
 def test_generate(models: dict[str, Path], capsys: Capture) -> None:
     start = ["generate", "--model", models["causal_lm"]]
     generator = Generator(models["causal_lm"])
-    expected = [prompt + generator.generate(prompt)[0].text for prompt in TEXTS[:2]]
+    expected = [prompt + generator.generate(prompt).text for prompt in TEXTS[:2]]
     assert set(expected) <= set(SOURCES)
     assert ok(capsys, *start, *TEXTS[:2]).splitlines() == expected
     assert ok(capsys, *start, TEXTS[0]) == f"{expected[0]}\n"  # shown while it is written
@@ -180,9 +180,9 @@ def test_generate(models: dict[str, Path], capsys: Capture) -> None:
     assert record["finished"] is True
     (cut,) = records(ok(capsys, *start, "--json", "--max-tokens", 1, TEXTS[0]))
     assert cut["finished"] is False
-    (greedy,) = generator.generate("A", GenerateOptions(beam=3, nbest=3))
+    greedy = generator.generate("A", options=GenerateOptions(beam=3, candidates=3))
     lines = ok(capsys, *start, "--beam", 3, "--candidates", 3, "A", "A").splitlines()
-    assert lines == [f"{number}\tA{each.text}" for number in (1, 2) for each in greedy.nbest]
+    assert lines == [f"{number}\tA{each.text}" for number in (1, 2) for each in greedy.candidates]
 
 
 def test_generate_at_random(models: dict[str, Path], capsys: Capture) -> None:
@@ -202,7 +202,7 @@ def test_generate_at_random(models: dict[str, Path], capsys: Capture) -> None:
 def test_fill(models: dict[str, Path], capsys: Capture) -> None:
     text = "A ___ sees the ___"
     start = ["fill", "--model", models["masked_lm"], "--top", 3]
-    (blanks,) = Filler(models["masked_lm"]).fill(text, top=3)
+    blanks = Filler(models["masked_lm"]).fill(text, top=3)
     shown = [[line.split("\t") for line in blank.splitlines()] for blank in ok(capsys, *start, text).split("\n\n")]
     assert shown.pop() == []
     assert shown == [[[f"{c.probability:.4f}", c.token, c.text] for c in blank] for blank in blanks]
@@ -344,7 +344,7 @@ def test_convert_keeps_what_is_there(models: dict[str, Path], tmp_path: Path, ca
     for to in ("headwise", "huggingface"):
         for place in (target, file, models["masked_lm"]):
             before = place.read_bytes() if place.is_file() else contents(place)
-            assert "is there already" in wrong(capsys, "convert", models["causal_lm"], place, "--to", to)
+            assert "exists already" in wrong(capsys, "convert", models["causal_lm"], place, "--to", to)
             assert (place.read_bytes() if place.is_file() else contents(place)) == before
     (tmp_path / "empty").mkdir()
     ok(capsys, "convert", models["causal_lm"], tmp_path / "empty")

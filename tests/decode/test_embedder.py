@@ -47,33 +47,33 @@ BY_HAND: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_it_is_the_pooling_of_each_text_alone(model: Callable[[], LoadedModel], pooling: str) -> None:
     loaded = model()
-    vectors = Embedder(loaded, "cpu").embed(TEXTS, pooling, normalise=False)
+    vectors = Embedder(loaded, device="cpu").embed(TEXTS, pooling, normalise=False)
     expected = torch.stack([BY_HAND[pooling](hidden(loaded, text)) for text in TEXTS])
     torch.testing.assert_close(vectors, expected, atol=1e-5, rtol=1e-5)
 
 
 @every_model
 def test_vectors_have_length_one_unless_they_are_raw(model: Callable[[], LoadedModel]) -> None:
-    embedder = Embedder(model(), "cpu")
+    embedder = Embedder(model(), device="cpu")
     raw, unit = embedder.embed(TEXTS, normalise=False), embedder.embed(TEXTS)
     torch.testing.assert_close(unit.norm(dim=1), torch.ones(len(TEXTS)))
     torch.testing.assert_close(unit, raw / raw.norm(dim=1, keepdim=True))
-    torch.testing.assert_close(embedder.embed(TEXTS[1])[0], unit[1], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(embedder.embed(TEXTS[1]), unit[1], atol=1e-5, rtol=1e-5)
 
 
 def test_a_text_counts_up_to_the_limit_of_its_model() -> None:
-    embedder = Embedder(encoder(), "cpu")
+    embedder = Embedder(encoder(), device="cpu")
     words = embedder.tokenizer
     ids = words.encode("fish " * 100)
     with torch.inference_mode():
         framed = torch.tensor([words.frame(ids[: BERT.positions.max_positions - 2])[0]])
         expected = encoder().model.encode(framed).memory[0].mean(0)
     assert framed.size(1) == BERT.positions.max_positions
-    torch.testing.assert_close(embedder.embed("fish " * 100, normalise=False)[0], expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(embedder.embed("fish " * 100, normalise=False), expected, atol=1e-5, rtol=1e-5)
 
 
 def test_nothing_and_an_unknown_pooling() -> None:
-    embedder = Embedder(encoder(), "cpu")
+    embedder = Embedder(encoder(), device="cpu")
     assert embedder.embed([]).shape == (0, embedder.width)
     with pytest.raises(ConfigError, match="there are: first, last, mean"):
         embedder.embed("a", pooling="max")

@@ -22,7 +22,7 @@ def by_hand(text: str) -> list[torch.Tensor]:
 
 
 def test_probabilities_are_a_softmax_of_the_logits() -> None:
-    filler = Filler(encoder(), "cpu")
+    filler = Filler(encoder(), device="cpu")
     together = filler.fill(TEXTS, top=7)
     for text, blanks in zip(TEXTS, together, strict=True):
         expected = by_hand(text)
@@ -34,15 +34,15 @@ def test_probabilities_are_a_softmax_of_the_logits() -> None:
 
 
 def test_all_candidates_together_are_certain() -> None:
-    filler = Filler(encoder(), "cpu")
-    ((candidates,),) = filler.fill("A ___ dog", top=10**6)
+    filler = Filler(encoder(), device="cpu")
+    (candidates,) = filler.fill("A ___ dog", top=10**6)
     assert len(candidates) == filler.tokenizer.size
     assert sum(each.probability for each in candidates) == pytest.approx(1, abs=1e-4)
 
 
 def test_the_text_has_the_token_in_its_blank() -> None:
-    filler = Filler(encoder(), "cpu")
-    ((first, second),) = filler.fill("The  (___)  sees,___ !", top=10**6)
+    filler = Filler(encoder(), device="cpu")
+    first, second = filler.fill("The  (___)  sees,___ !", top=10**6)
     assert [each.text for each in first] == [f"The  ({each.token})  sees,___ !" for each in first]
     assert [each.text for each in second] == [f"The  (___)  sees,{each.token} !" for each in second]
     shown = filler.tokenizer.pieces(range(filler.tokenizer.size))
@@ -50,18 +50,18 @@ def test_the_text_has_the_token_in_its_blank() -> None:
 
 
 def test_unknown_words_are_seen() -> None:
-    filler = Filler(encoder(), "cpu")
+    filler = Filler(encoder(), device="cpu")
     assert filler.has_unknown("A ___ 龍")
     assert not filler.has_unknown("A ___ dog")
 
 
 def test_the_models_own_mask_is_a_blank_too() -> None:
-    filler = Filler(encoder(), "cpu")
+    filler = Filler(encoder(), device="cpu")
     assert filler.fill(f"A {filler.mask_text} dog") == filler.fill("A ___ dog")
 
 
 def test_a_text_without_a_blank_or_too_long() -> None:
-    filler = Filler(encoder(), "cpu")
+    filler = Filler(encoder(), device="cpu")
     with pytest.raises(DataError, match="no blank"):
         filler.fill("A dog")
     with pytest.raises(DataError, match=f"knows {BERT.positions.max_positions} positions"):

@@ -49,9 +49,9 @@ def obvious(loaded: LoadedModel, generator: Generator, prompt: str, count: int) 
 def test_it_is_the_obvious_loop(config: ModelConfig) -> None:
     """With a cache, in one batch of prompts of different lengths: what full passes over one text give."""
     loaded = language_model(config)
-    generator = Generator(loaded, "cpu")
+    generator = Generator(loaded, device="cpu")
     options = GenerateOptions(max_tokens=12, length_penalty=0.0)
-    for prompt, result in zip(PROMPTS, generator.generate(PROMPTS, options), strict=True):
+    for prompt, result in zip(PROMPTS, generator.generate(PROMPTS, options=options), strict=True):
         ids, score = obvious(loaded, generator, prompt, 12)
         assert [*result.ids, generator.tokenizer.eos][: len(ids)] == ids
         assert result.score == pytest.approx(score, abs=1e-3)
@@ -61,32 +61,34 @@ def test_it_is_the_obvious_loop(config: ModelConfig) -> None:
 @every_shape
 @pytest.mark.parametrize("beam", [1, 3])
 def test_neighbours_change_nothing(config: ModelConfig, beam: int) -> None:
-    generator = Generator(language_model(config), "cpu")
-    options = GenerateOptions(max_tokens=8, beam=beam, nbest=beam)
-    for prompt, together in zip(PROMPTS, generator.generate(PROMPTS, options), strict=True):
-        (alone,) = generator.generate(prompt, options)
-        assert [each.ids for each in together.nbest] == [each.ids for each in alone.nbest]
+    generator = Generator(language_model(config), device="cpu")
+    options = GenerateOptions(max_tokens=8, beam=beam, candidates=beam)
+    for prompt, together in zip(PROMPTS, generator.generate(PROMPTS, options=options), strict=True):
+        alone = generator.generate(prompt, options=options)
+        assert [each.ids for each in together.candidates] == [each.ids for each in alone.candidates]
         assert together.score == pytest.approx(alone.score, abs=1e-4)
-        assert len(together.nbest) == beam
+        assert len(together.candidates) == beam
 
 
 def test_what_was_learned_by_heart_is_written_and_ends() -> None:
-    generator = Generator(remembering(), "cpu")
+    generator = Generator(remembering(), device="cpu")
     prompts = ["The", "A dog", "My sister eats", ""]
-    for prompt, result in zip(prompts, generator.generate(prompts, GenerateOptions(max_tokens=100)), strict=True):
+    for prompt, result in zip(
+        prompts, generator.generate(prompts, options=GenerateOptions(max_tokens=100)), strict=True
+    ):
         assert prompt + result.text in SOURCES
         assert result.finished
         assert generator.tokenizer.eos not in result.ids
-    (cut,) = generator.generate("The", GenerateOptions(max_tokens=2))
+    cut = generator.generate("The", options=GenerateOptions(max_tokens=2))
     assert not cut.finished
     assert len(cut.ids) == 2
 
 
 def test_a_beam_finds_nothing_less_likely() -> None:
-    generator = Generator(remembering(), "cpu")
+    generator = Generator(remembering(), device="cpu")
     for prompt in ("The", "A", ""):
         scores = [
-            generator.generate(prompt, GenerateOptions(max_tokens=60, beam=beam, length_penalty=0.0))[0].score
+            generator.generate(prompt, options=GenerateOptions(max_tokens=60, beam=beam, length_penalty=0.0)).score
             for beam in (1, 6)
         ]
         assert scores[1] >= scores[0] - 1e-4
@@ -94,23 +96,23 @@ def test_a_beam_finds_nothing_less_likely() -> None:
 
 def test_the_score_is_that_of_a_pass_over_the_whole() -> None:
     loaded = remembering()
-    generator = Generator(loaded, "cpu")
-    (result,) = generator.generate("A dog", GenerateOptions(length_penalty=1.0))
+    generator = Generator(loaded, device="cpu")
+    result = generator.generate("A dog", options=GenerateOptions(length_penalty=1.0))
     ids, score = obvious(loaded, generator, "A dog", 100)
     assert result.score == pytest.approx(score / len(ids), abs=1e-4)
 
 
 def test_samples_follow_their_seed() -> None:
-    generator = Generator(language_model(), "cpu")
+    generator = Generator(language_model(), device="cpu")
 
     def draw(seed: int, **how: object) -> list[list[int]]:
-        options = GenerateOptions(max_tokens=10, nbest=3, sampling=SamplingOptions(**how), seed=seed)  # type: ignore[arg-type]
-        return [each.ids for each in generator.generate("The cat", options)[0].nbest]
+        options = GenerateOptions(max_tokens=10, candidates=3, sampling=SamplingOptions(**how), seed=seed)  # type: ignore[arg-type]
+        return [each.ids for each in generator.generate("The cat", options=options).candidates]
 
     assert draw(1) == draw(1)
     assert draw(1) != draw(2)
     assert len({tuple(ids) for ids in draw(1)}) == 3
-    (greedy,) = generator.generate("The cat", GenerateOptions(max_tokens=10))
+    greedy = generator.generate("The cat", options=GenerateOptions(max_tokens=10))
     assert draw(1, top_k=1) == [greedy.ids] * 3
 
 
@@ -119,11 +121,11 @@ def test_samples_follow_their_seed() -> None:
 def test_watching_shows_the_text_that_is_written(
     model: Callable[[], LoadedModel], sampling: SamplingOptions | None
 ) -> None:
-    generator = Generator(model(), "cpu")
+    generator = Generator(model(), device="cpu")
     options = GenerateOptions(max_tokens=20, sampling=sampling, seed=4)
     told: list[str] = []
-    (watched,) = generator.generate("The", options, watch=told.append)
-    (unwatched,) = generator.generate("The", options)
+    watched = generator.generate("The", options=options, watch=told.append)
+    unwatched = generator.generate("The", options=options)
     assert watched == unwatched
     assert watched.text.startswith("".join(told))
     if not watched.text.endswith("�"):  # half a character is not told
@@ -131,61 +133,61 @@ def test_watching_shows_the_text_that_is_written(
 
 
 def test_no_ngram_is_written_twice() -> None:
-    generator = Generator(language_model(), "cpu")
-    (result,) = generator.generate("The", GenerateOptions(max_tokens=30, no_repeat=2))
+    generator = Generator(language_model(), device="cpu")
+    result = generator.generate("The", options=GenerateOptions(max_tokens=30, no_repeat=2))
     pairs = list(zip(result.ids, result.ids[1:], strict=False))
     assert len(pairs) == len(set(pairs))
 
 
 def test_no_special_is_written() -> None:
-    generator = Generator(language_model(), "cpu")
+    generator = Generator(language_model(), device="cpu")
     words = generator.tokenizer
     sampling = SamplingOptions(temperature=50.0)  # nearly uniform
-    for result in generator.generate("The", GenerateOptions(40, nbest=20, sampling=sampling))[0].nbest:
+    for result in generator.generate("The", options=GenerateOptions(40, candidates=20, sampling=sampling)).candidates:
         assert not {words.pad, words.sos, words.eos} & set(result.ids)
 
 
 def test_learned_positions_have_an_end() -> None:
-    generator = Generator(language_model(GPT), "cpu")
-    (result,) = generator.generate("The cat", GenerateOptions(max_tokens=1000))
+    generator = Generator(language_model(GPT), device="cpu")
+    result = generator.generate("The cat", options=GenerateOptions(max_tokens=1000))
     assert len(generator.prompt_ids("The cat")) + len(result.ids) <= GPT.positions.max_positions
     with pytest.raises(DataError, match="this model knows 48 positions"):
         generator.generate("fish " * 100)
 
 
 def test_many_prompts_come_back_in_order() -> None:
-    generator = Generator(remembering(), "cpu")
+    generator = Generator(remembering(), device="cpu")
     prompts = [SOURCES[i % len(SOURCES)][: 4 + i % 9] for i in range(60)]
-    results = generator.generate(prompts, GenerateOptions(max_tokens=100))  # more than fit one batch
+    results = generator.generate(prompts, options=GenerateOptions(max_tokens=100))  # more than fit one batch
     assert [result.prompt for result in results] == prompts
     assert generator.generate([]) == []
 
 
 def test_wrong_options() -> None:
-    generator = Generator(language_model(), "cpu")
-    with pytest.raises(ConfigError, match="at least one token"):
+    generator = Generator(language_model(), device="cpu")
+    with pytest.raises(ConfigError, match="max_tokens must be at least 1"):
         GenerateOptions(max_tokens=0)
     with pytest.raises(ConfigError, match="seed"):
         GenerateOptions(seed=-1)
     for prompts, options in ((["a", "b"], GenerateOptions()), (["a"], GenerateOptions(beam=2))):
         with pytest.raises(ConfigError, match="watched"):
-            generator.generate(prompts, options, watch=print)
+            generator.generate(prompts, options=options, watch=print)
 
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_any_of_several_ends_ends_a_text(beam: int) -> None:
     """Llama 3 and others have more than one; the text stops before it, and the search is no other up to there."""
     loaded = remembering()
-    (whole,) = Generator(loaded, "cpu").generate("The cat")
+    whole = Generator(loaded, device="cpu").generate("The cat")
     end = whole.ids[-2]
     ids = Ids(ends=(loaded.description.specials.eos or 0, end))
     described = dataclasses.replace(loaded.description, ids=ids)
-    several = Generator(dataclasses.replace(loaded, description=described), "cpu")
-    (cut,) = several.generate("The cat", GenerateOptions(beam=beam, nbest=beam))
-    assert all(end not in each.ids for each in cut.nbest)
+    several = Generator(dataclasses.replace(loaded, description=described), device="cpu")
+    cut = several.generate("The cat", options=GenerateOptions(beam=beam, candidates=beam))
+    assert all(end not in each.ids for each in cut.candidates)
     assert cut.finished
     if beam == 1:
         assert cut.ids == whole.ids[: whole.ids.index(end)]
         watched: list[str] = []
-        assert several.generate("The cat", watch=watched.append)[0].ids == cut.ids
+        assert several.generate("The cat", watch=watched.append).ids == cut.ids
         assert "".join(watched) == cut.text

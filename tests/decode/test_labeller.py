@@ -24,7 +24,7 @@ def test_it_is_the_softmax_of_each_text_alone(body: ModelConfig, pairs: list[str
     loaded = classifier(body)
     words = loaded.tokenizer
     assert words is not None
-    found = Labeller(loaded, "cpu").classify(TEXTS, pairs)
+    found = Labeller(loaded, device="cpu").classify(TEXTS, pairs)
     assert len(found) == len(TEXTS)
     for i, label in enumerate(found):
         second = words.encode(pairs[i]) if pairs else None
@@ -38,13 +38,13 @@ def test_it_is_the_softmax_of_each_text_alone(body: ModelConfig, pairs: list[str
 
 
 def test_the_order_of_a_pair_matters() -> None:
-    labeller = Labeller(classifier(), "cpu")
+    labeller = Labeller(classifier(), device="cpu")
     assert labeller.classify(TEXTS[:1], SECOND[:1]) != labeller.classify(SECOND[:1], TEXTS[:1])
 
 
 def test_a_regression_gives_numbers() -> None:
     loaded = classifier(BERT, regression=True)
-    (label,) = Labeller(loaded, "cpu").classify(TEXTS[:1])
+    (label,) = Labeller(loaded, device="cpu").classify(TEXTS[:1])
     words = loaded.tokenizer
     assert words is not None
     with torch.inference_mode():
@@ -54,7 +54,7 @@ def test_a_regression_gives_numbers() -> None:
 
 
 def test_what_is_too_long_is_cut_from_the_longer_side() -> None:
-    labeller = Labeller(classifier(), "cpu")
+    labeller = Labeller(classifier(), device="cpu")
     long = "fish " * 100
     assert labeller.classify([long]) == labeller.classify(["fish " * 90])
     assert labeller.classify([long], ["A dog"]) != labeller.classify([long], ["The cat"])
@@ -71,7 +71,7 @@ def test_pictures_are_normalised_and_classified() -> None:
     images = torch.randint(
         0, 256, (5, 3, VIT.image_patches.image_size, VIT.image_patches.image_size), dtype=torch.uint8
     )
-    found = Labeller(loaded, "cpu").see(images)
+    found = Labeller(loaded, device="cpu").see(images)
     mean, std = (torch.tensor(each)[:, None, None] for each in (loaded.task.image_mean, loaded.task.image_std))
     with torch.inference_mode():
         expected = loaded.model((images / 255 - mean) / std).softmax(-1)
@@ -81,12 +81,12 @@ def test_pictures_are_normalised_and_classified() -> None:
 
 def test_pictures_are_no_texts() -> None:
     with pytest.raises(ConfigError, match="classifies pictures"):
-        Labeller(seer(), "cpu").classify(["A dog"])
+        Labeller(seer(), device="cpu").classify(["A dog"])
     with pytest.raises(ConfigError, match="classifies texts"):
-        Labeller(classifier(), "cpu").see(torch.zeros(1, 3, 8, 8, dtype=torch.uint8))
+        Labeller(classifier(), device="cpu").see(torch.zeros(1, 3, 8, 8, dtype=torch.uint8))
 
 
 def test_pairs_of_unequal_numbers() -> None:
     with pytest.raises(ConfigError, match="2 first texts, but 1 second ones"):
-        Labeller(classifier(), "cpu").classify(["a", "b"], ["c"])
-    assert Labeller(classifier(), "cpu").classify([]) == []
+        Labeller(classifier(), device="cpu").classify(["a", "b"], ["c"])
+    assert Labeller(classifier(), device="cpu").classify([]) == []

@@ -1,7 +1,11 @@
 """Text in, text out: the same result whatever the batch, the order and the way it is computed."""
 
+import dataclasses
 import math
+import pickle
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +16,11 @@ from hypothesis import strategies as st
 from headwise.decode.batching import BATCH_TOKENS
 from headwise.decode.search.hypothesis import length_penalty
 from headwise.decode.search.options import SamplingOptions
-from headwise.decode.translation import TranslateOptions, Translation
+from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.description import LoadedModel
+from headwise.models.folder.load import save_model
 from headwise.recipe import replaced
 from tests.taught import PAIRS, SHAPE, SOURCES, TARGETS, taught, translator
 
@@ -472,3 +477,108 @@ def test_a_stack_that_attends_once_aligns_too() -> None:
         assert result.text == target
         assert {s for s, _ in result.alignment} <= set(range(len(source.split())))
         assert {t for _, t in result.alignment} == set(range(len(target.split())))
+
+
+# --- how it is called ----------------------------------------------------------------------------------
+
+
+def test_search_options_are_keywords_or_one_value() -> None:
+    engine = translator()
+    by_keyword = engine.translate(SOURCES[:3], beam=1, candidates=2, length_penalty=0.0)
+    by_value = engine.translate(SOURCES[:3], options=TranslateOptions(beam=1, candidates=2, length_penalty=0.0))
+    assert by_keyword == by_value
+    with pytest.raises(ConfigError, match="give beam as part of `options`, or leave `options` out"):
+        engine.translate(SOURCES[0], beam=1, options=TranslateOptions())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bema'; the search options are beam"):
+        engine.translate(SOURCES[0], bema=1)  # type: ignore[call-overload]
+
+
+def test_every_search_option_is_a_keyword() -> None:
+    fields = {field.name for field in dataclasses.fields(TranslateOptions)}
+    assert fields == set(TranslateKeywords.__annotations__)
+
+
+@pytest.mark.parametrize("options", [{"beam": 0}, {"beam": -3}, {"beam": 2000}, {"candidates": 0}])
+def test_a_beam_that_cannot_be_is_refused(options: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=r"(beam|candidates) must be between 1 and 1,024, not"):
+        translator().translate(SOURCES[0], **options)
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        ([None], r"texts\[0\] must be a str, not NoneType"),
+        (["dog", 5], r"texts\[1\] must be a str, not int"),
+        (None, "texts must be a str or an iterable of str, not NoneType"),
+        (b"dog", "texts must be str, not bytes: decode them first"),
+        ([b"dog"], r"texts\[0\] must be a str, not bytes"),
+    ],
+)
+def test_what_is_no_text_is_named(texts: Any, says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        translator().translate(texts)
+
+
+def test_any_iterable_of_texts_will_do() -> None:
+    engine = translator()
+    assert engine.translate(text for text in SOURCES[:3]) == engine.translate(tuple(SOURCES[:3]))
+
+
+def test_a_stream_is_translated_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwise.decode.translator.STREAM_CHUNK", 4)
+    engine, read = translator(), list[str]()
+
+    def texts() -> Iterator[str]:
+        for text in SOURCES[:10]:
+            read.append(text)
+            yield text
+
+    found = engine.translate_stream(texts(), beam=1)
+    assert next(found).text == engine.translate(SOURCES[0], beam=1).text
+    assert read == SOURCES[:4], "the rest is read later"
+    assert [each.text for each in found] == [each.text for each in engine.translate(SOURCES[1:10], beam=1)]
+    with pytest.raises(ConfigError, match="does not translate to fr"):
+        engine.translate_stream(texts(), target="fr")
+
+
+def test_chunks_of_a_stream_are_drawn_independently(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwise.decode.translator.STREAM_CHUNK", 1)
+    found = translator().translate_stream([SOURCES[0]] * 6, sampling=SamplingOptions(temperature=3.0))
+    assert len({each.text for each in found}) > 1
+
+
+def test_one_pair_is_scored_as_one() -> None:
+    engine = translator()
+    score = engine.score(SOURCES[4], TARGETS[4])
+    assert [score] == engine.score([SOURCES[4]], [TARGETS[4]])
+    with pytest.raises(TypeError, match="two texts, or two lists"):
+        engine.score(SOURCES[4], [TARGETS[4]])  # type: ignore[call-overload]
+
+
+def test_its_directions_are_known() -> None:
+    assert translator().directions == (("en", "de"),)
+    assert translator(both_directions=True).directions == (("en", "de"), ("de", "en"))
+
+
+def test_a_closed_translator_says_so(tmp_path: Path) -> None:
+    save_model(tmp_path / "model", taught())
+    with Translator(tmp_path / "model", device="cpu") as engine:
+        assert repr(engine).startswith(f"Translator('{tmp_path / 'model'}', en-de, engine ")
+        assert engine.translate(SOURCES[0]).text == TARGETS[0]
+    assert repr(engine) == "Translator(closed)"
+    engine.close()
+    for use in (lambda: engine.translate(SOURCES[0]), lambda: engine.score("a", "b"), lambda: engine.model):
+        with pytest.raises(ConfigError, match="this Translator is closed"):
+            use()
+
+
+def test_pickling_says_what_to_do_instead() -> None:
+    with pytest.raises(TypeError, match=r"cannot be pickled or copied: .* Pass on the model's folder"):
+        pickle.dumps(translator())
+
+
+def test_decoder_input_of_a_given_translation() -> None:
+    engine = translator(both_directions=True)
+    source, shown = engine.pair_ids(SOURCES[0], TARGETS[0], source="en", target="de")
+    assert source == engine.source_ids(SOURCES[0], source="en", target="de")
+    assert shown == [engine.tokenizer.sos, *engine.tokenizer.encode(TARGETS[0])]

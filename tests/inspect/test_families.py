@@ -101,7 +101,7 @@ def test_generated_tokens_are_looked_at_too() -> None:
     # What was written before is looked at as before: the future does not change the past.
     weights = maps["decoder"].weights[..., : len(start), : len(start)]
     torch.testing.assert_close(weights, before["decoder"].weights)
-    generator = Generator(loaded, "cpu")
+    generator = Generator(loaded, device="cpu")
     assert generator.prompt_ids(TEXT) == generator.tokenizer.piece_ids(start)
 
 

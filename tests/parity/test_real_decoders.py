@@ -93,8 +93,8 @@ def test_an_opus_mt_folder_converts_and_translates_the_same(tmp_path: Path) -> N
 )
 def test_greedy_text_is_the_references(name: str, prompts: list[str], tokens: int, tmp_path: Path) -> None:
     """Token for token, the prompts in one batch here and one by one there."""
-    generator = Generator(WEIGHTS / name, "cpu")
-    ours = generator.generate(prompts, GenerateOptions(max_tokens=tokens))
+    generator = Generator(WEIGHTS / name, device="cpu")
+    ours = generator.generate(prompts, options=GenerateOptions(max_tokens=tokens))
     convert(WEIGHTS / name, tmp_path / "theirs", "huggingface")
     model = hf.LlamaForCausalLM.from_pretrained(tmp_path / "theirs").eval()
     for prompt, result in zip(prompts, ours, strict=True):

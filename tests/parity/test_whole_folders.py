@@ -59,18 +59,18 @@ def logits_of(folder: Path, *texts: str) -> torch.Tensor:
 
 def test_a_classifier_sees_as_many_tokens_as_it_has_positions(tmp_path: Path) -> None:
     folder = classifier(tmp_path)
-    labeller = Labeller(folder, "cpu")
+    labeller = Labeller(folder, device="cpu")
     assert labeller.loaded.task.max_tokens == 512
     for text, label in zip(TEXTS, labeller.classify(TEXTS), strict=True):
         expected = logits_of(folder, text).softmax(-1).tolist()
         assert list(label.probabilities.values()) == pytest.approx(expected, abs=1e-5)
     convert(folder, tmp_path / "ours", "headwise")
-    assert Labeller(tmp_path / "ours", "cpu").classify(TEXTS) == labeller.classify(TEXTS)
+    assert Labeller(tmp_path / "ours", device="cpu").classify(TEXTS) == labeller.classify(TEXTS)
 
 
 def test_classes_that_do_not_exclude_each_other_have_a_probability_each(tmp_path: Path) -> None:
     folder = classifier(tmp_path / "theirs", problem_type="multi_label_classification")
-    (label,) = Labeller(folder, "cpu").classify(TEXTS[:1])
+    (label,) = Labeller(folder, device="cpu").classify(TEXTS[:1])
     expected = logits_of(folder, TEXTS[0]).sigmoid().tolist()
     assert list(label.probabilities.values()) == pytest.approx(expected, abs=1e-5)
     assert label.score == max(label.probabilities.values())
@@ -90,11 +90,11 @@ def test_weights_that_are_nan_give_no_answer(tmp_path: Path) -> None:
     with torch.no_grad():
         loaded.model.output.weight[0, 0] = math.nan
     with pytest.raises(HeadwiseError, match="NaN"):
-        Labeller(loaded, "cpu").classify(TEXTS[:1])
+        Labeller(loaded, device="cpu").classify(TEXTS[:1])
     with torch.no_grad():
         loaded.model.body.embedding.weight.fill_(math.nan)
     with pytest.raises(HeadwiseError, match="NaN"):
-        Embedder(loaded, "cpu").embed(TEXTS[:1])
+        Embedder(loaded, device="cpu").embed(TEXTS[:1])
 
 
 # --- pictures ------------------------------------------------------------------------------------------
@@ -145,7 +145,8 @@ def test_pictures_are_prepared_as_the_folder_says(
     model = hf.ViTForImageClassification.from_pretrained(folder).eval()
     with torch.no_grad():
         probabilities = model(ours).logits.softmax(-1).tolist()
-    for label, row in zip(Labeller(folder, "cpu").see(read_images(loaded, pictures)), probabilities, strict=True):
+    labels = Labeller(folder, device="cpu").see(read_images(loaded, pictures))
+    for label, row in zip(labels, probabilities, strict=True):
         assert list(label.probabilities.values()) == pytest.approx(row, abs=1e-5)
 
 
@@ -199,17 +200,17 @@ SCALED = {
 @pytest.mark.parametrize("kind", SCALED)
 def test_each_prompt_goes_on_as_if_it_were_alone(tmp_path: Path, kind: str) -> None:
     name, changes = SCALED[kind]
-    generator = Generator(decoder(tmp_path, name, **changes), "cpu")
+    generator = Generator(decoder(tmp_path, name, **changes), device="cpu")
     prompts = ["a", "the small dog", "one two three four five six seven eight nine", "the cat and me"]
     options = GenerateOptions(max_tokens=24)
-    together = generator.generate(prompts, options)
-    assert [each.ids for each in together] == [generator.generate(prompt, options)[0].ids for prompt in prompts]
+    together = generator.generate(prompts, options=options)
+    assert [each.ids for each in together] == [generator.generate(prompt, options=options).ids for prompt in prompts]
 
 
 def test_long_rope_computes_its_cache_anew_when_the_factors_change(tmp_path: Path) -> None:
     name, changes = SCALED["phi3"]
     folder = decoder(tmp_path, name, **changes)
-    generator = Generator(folder, "cpu")
+    generator = Generator(folder, device="cpu")
     model = hf.AutoModelForCausalLM.from_pretrained(folder).eval()
     for length in (1, 5, 12, 15, 16, 17, 18, 25):
         prompt = torch.randint(1, 400, (1, length), generator=torch.Generator().manual_seed(length))
@@ -267,7 +268,7 @@ def test_vectors_are_pooled_as_the_folder_says(tmp_path: Path) -> None:
             given = tokenizer(text, truncation=True, max_length=20, return_tensors="pt")
             with torch.no_grad():
                 expected = model(**given).last_hidden_state[0, 0]
-            found = Embedder(path, "cpu").embed(text)[0]
+            found = Embedder(path, device="cpu").embed(text)
             assert torch.allclose(found, expected / expected.norm(), atol=1e-5)
 
 

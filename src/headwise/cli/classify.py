@@ -36,14 +36,14 @@ def run_classify(args: argparse.Namespace) -> int:
             raise ConfigError("--images classifies images: leave out texts, --input and --pairs")
         from headwise.decode.pictures import read_images
 
-        labeller = Labeller(model_folder(args), args.device)
+        labeller = Labeller(model_folder(args), device=args.device)
         pictures = read_images(labeller.loaded, args.images)
         with output(args.output) as file:
             for name, label in zip(args.images, labeller.see(pictures), strict=True):
                 print(shown(label, name, args.json), file=file)
         return 0
     texts = given_texts(args, "classify")
-    labeller = Labeller(model_folder(args), args.device)
+    labeller = Labeller(model_folder(args), device=args.device)
     labeller.reader()  # before an output is opened
     with output(args.output) as file:
         for chunk in texts:

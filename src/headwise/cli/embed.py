@@ -41,7 +41,7 @@ def run_embed(args: argparse.Namespace) -> int:
     from headwise.decode.embedder import Embedder
 
     texts = given_texts(args, "embed")
-    embedder = Embedder(model_folder(args), args.device)
+    embedder = Embedder(model_folder(args), device=args.device)
     if args.similarity:
         if args.json or args.raw:
             raise ConfigError("--similarity prints only cosines: leave out --json and --raw")
@@ -56,11 +56,11 @@ def run_embed(args: argparse.Namespace) -> int:
     if args.output and args.output.endswith(".npy"):
         if args.json:
             raise ConfigError("--json and an --output that ends in .npy exclude each other")
-        rows = [embedder.embed(chunk, args.pooling, not args.raw).numpy() for chunk in texts if chunk]
+        rows = [embedder.embed(chunk, args.pooling, normalise=not args.raw).numpy() for chunk in texts if chunk]
         return save_array(args.output, np.concatenate(rows) if rows else np.zeros((0, embedder.width), np.float32))
     with output(args.output) as file:
         for chunk in texts:
-            rows = embedder.embed(chunk, args.pooling, not args.raw).tolist()
+            rows = embedder.embed(chunk, args.pooling, normalise=not args.raw).tolist()
             for text, row in zip(chunk, rows, strict=True):
                 if args.json:
                     print(json.dumps({"text": text, "vector": row}, ensure_ascii=False), file=file)

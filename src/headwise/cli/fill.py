@@ -35,7 +35,7 @@ def run_fill(args: argparse.Namespace) -> int:
     from headwise.decode.filler import Filler
 
     texts = given_texts(args, "fill in")
-    filler = Filler(model_folder(args), args.device)
+    filler = Filler(model_folder(args), device=args.device)
     what = "text" if args.text else "line"
     done = 0
     unknown: list[int] = []

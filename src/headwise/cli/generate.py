@@ -52,28 +52,28 @@ def run_generate(args: argparse.Namespace) -> int:
     options = GenerateOptions(
         max_tokens=args.max_tokens,
         beam=args.beam,
-        nbest=args.candidates,
+        candidates=args.candidates,
         no_repeat=args.no_repeat,
         sampling=sampling(args),
         seed=args.seed,
     )
     texts = given_texts(args, "continue")
-    generator = Generator(model_folder(args), args.device)
+    generator = Generator(model_folder(args), device=args.device)
     single = len(args.text) == 1 and args.beam == args.candidates == 1 and not args.json and not args.output
     if single:
         (prompt,) = next(texts)
         unprinted = iter([prompt])  # printed with the first piece: an error may come before it
         generator.generate(
-            [prompt], options, watch=lambda piece: print(next(unprinted, "") + piece, end="", flush=True)
+            prompt, options=options, watch=lambda piece: print(next(unprinted, "") + piece, end="", flush=True)
         )
         print(next(unprinted, ""))
         return 0
     done = 0
     with output(args.output) as file:
         for chunk in texts:
-            for result in generator.generate(chunk, replace(options, seed=args.seed + done)):
+            for result in generator.generate(chunk, options=replace(options, seed=args.seed + done)):
                 done += 1
-                for candidate in result.nbest:
+                for candidate in result.candidates:
                     if args.json:
                         record = {
                             "prompt": candidate.prompt,

@@ -1,13 +1,14 @@
-"""Texts as vectors: near ones mean nearly the same."""
+"""Embedder: texts as vectors, which are close where the meanings are."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from headwise.decode.batching import by_length, padded
+from headwise.decode.given_texts import check_texts
 from headwise.decode.open import depends_on_length, open_model, the_tokenizer
 from headwise.errors import ConfigError, HeadwiseError
 from headwise.models.causal_lm import CausalLM
@@ -20,9 +21,9 @@ from headwise.nn.pooling import POOLINGS
 
 
 class Embedder:
-    """A model ready to represent texts: an encoder, a translator's encoder, or a decoder."""
+    """A model that represents texts: an encoder, a translator's encoder, or a decoder."""
 
-    def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
+    def __init__(self, model: str | Path | LoadedModel, *, device: str = "auto") -> None:
         loaded, self.device = open_model(model, device)
         body = loaded.model.body if isinstance(loaded.model, Classifier) else loaded.model
         if isinstance(body, VisionTransformer):
@@ -36,16 +37,17 @@ class Embedder:
         self.longest = min(loaded.config.position_limit, loaded.task.max_tokens if loaded.task.pooling else sys.maxsize)
 
     @torch.inference_mode()
-    def embed(self, texts: Sequence[str] | str, pooling: str | None = None, normalise: bool = True) -> Tensor:
-        """[texts, D] float32, of length 1 if normalised; a text that is too long for the model counts to its limit.
+    def embed(self, texts: str | Iterable[str], pooling: str | None = None, *, normalise: bool = True) -> Tensor:
+        """Vectors of texts, [texts, D] in float32, or [D] of one `str`; of length 1 if normalised.
+
+        A text that is too long for the model is cut at its limit.
 
         `pooling`: mean of all tokens, first (CLS) or last; by default the one that the model's folder names, or mean.
         """
         pooling = pooling or self.pooling
         if pooling not in POOLINGS:
             raise ConfigError(f"no pooling {pooling!r}; there are: {', '.join(POOLINGS)}")
-        texts = [texts] if isinstance(texts, str) else list(texts)
-        rows = [self._ids(text) for text in texts]
+        rows = [self._ids(text) for text in check_texts(texts)]
         vectors = torch.zeros(len(rows), self.width)
         for batch in by_length([len(row) for row in rows], 8192, equal=depends_on_length(self.model)):
             tokens = padded([rows[i] for i in batch], self.tokenizer.pad, self.device)
@@ -55,7 +57,7 @@ class Embedder:
             if not bool(pooled.isfinite().all()):
                 raise HeadwiseError("the model's outputs are NaN or infinite: its weights are damaged")
             vectors[batch] = (nn.functional.normalize(pooled, dim=-1) if normalise else pooled).cpu()
-        return vectors
+        return vectors[0] if isinstance(texts, str) else vectors
 
     def _hidden(self, tokens: Tensor) -> Tensor:
         if isinstance(self.model, CausalLM):

@@ -1,36 +1,41 @@
-"""An encoder alone at work: it fills in blanks."""
+"""Filler: a masked language model that fills in blanks."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import overload
 
 import torch
 
 from headwise.decode.batching import by_length, padded
+from headwise.decode.given_texts import check_texts
 from headwise.decode.open import OpenedModel, open_as
 from headwise.errors import CheckpointError, DataError, HeadwiseError
 from headwise.models.folder.description import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 
 BLANK = "___"
-"""Marks a blank in a text, whatever the model's own mask token is called."""
+"""What stands for a blank in a text, whatever the model's own mask is called."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that could fill a blank."""
+    """A token that could fill a blank. `str(candidate)` is the whole text."""
 
     text: str
     """The whole text with it, as it was given; other blanks are still there."""
     token: str
     probability: float
 
+    def __str__(self) -> str:
+        return self.text
+
 
 class Filler:
-    """A model ready to fill in blanks."""
+    """A model that fills in blanks."""
 
-    def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
+    def __init__(self, model: str | Path | LoadedModel, *, device: str = "auto") -> None:
         self.served: OpenedModel[MaskedLM] = open_as(model, device, MaskedLM, "fills in blanks")
         self.tokenizer = self.served.tokenizer
         if self.served.model.head is None or self.tokenizer.mask is None:
@@ -39,10 +44,22 @@ class Filler:
         self.mask_text = self.tokenizer.pieces([self.mask])[0]
         self._blank = re.compile(f"{re.escape(BLANK)}|{re.escape(self.mask_text)}")
 
+    @overload
+    def fill(self, texts: str, top: int = 5) -> list[list[Candidate]]: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def fill(self, texts: Iterable[str], top: int = 5) -> list[list[list[Candidate]]]: ...
+
+    def fill(self, texts: str | Iterable[str], top: int = 5) -> list[list[Candidate]] | list[list[list[Candidate]]]:
+        """The most probable tokens for each blank (`___`, or the model's own mask) of one text, best first.
+
+        Several texts give a list of such lists.
+        """
+        found = self._fill(check_texts(texts), top)
+        return found[0] if isinstance(texts, str) else found
+
     @torch.inference_mode()
-    def fill(self, texts: Sequence[str] | str, top: int = 5) -> list[list[list[Candidate]]]:
-        """For each text, for each of its blanks (`___`, or the model's own mask), the likeliest tokens, best first."""
-        texts = [texts] if isinstance(texts, str) else list(texts)
+    def _fill(self, texts: list[str], top: int) -> list[list[list[Candidate]]]:
         rows = [self.ids(text) for text in texts]
         results: list[list[list[Candidate]]] = [[] for _ in texts]
         for batch in by_length([len(row) for row in rows]):
@@ -63,7 +80,7 @@ class Filler:
         return results
 
     def ids(self, text: str) -> list[int]:
-        """Ids that the model is given for a text with blanks."""
+        """What the model sees of a text with blanks."""
         blanks = self._blank.sub(lambda _: self.mask_text, text)
         wanted = blanks.count(self.mask_text)
         if not wanted:

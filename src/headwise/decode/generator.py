@@ -2,19 +2,20 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack, overload
 
 import torch
 from torch import Tensor
 
 from headwise.decode.batching import by_budget, padded
+from headwise.decode.given_texts import check_texts
 from headwise.decode.open import OpenedModel, depends_on_length, open_as
 from headwise.decode.search.beam import beam_search, likeliest, walk
 from headwise.decode.search.hypothesis import Hypothesis
-from headwise.decode.search.options import SamplingOptions, SearchOptions
+from headwise.decode.search.options import WIDEST, SamplingOptions, SearchOptions
 from headwise.decode.search.sampling import drawing, sample
 from headwise.errors import ConfigError, DataError
 from headwise.models.causal_lm import CausalLM
@@ -27,43 +28,67 @@ from headwise.nn.rotary import LongRope
 
 @dataclass(frozen=True)
 class GenerateOptions:
-    """How to continue. By default the likeliest token at each step."""
+    """Search options of a generation. By default greedy: the most probable token at each step."""
 
     max_tokens: int = 200
     beam: int = 1
-    nbest: int = 1
+    candidates: int = 1
+    """Texts to return for each prompt; the beam is widened to this number."""
     length_penalty: float = 1.0
     no_repeat: int = 0
-    """Size of an n-gram that may not occur twice; 0: any may."""
+    """Size of an n-gram that may not occur twice; 0: no limit."""
     sampling: SamplingOptions | None = None
-    """Draw at random instead; `nbest` gives the number of samples."""
+    """Sample instead of searching; `candidates` gives the number of samples."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
-            raise ConfigError(f"at least one token is generated, not {self.max_tokens}")
+            raise ConfigError(f"max_tokens must be at least 1, not {self.max_tokens}")
+        if not 1 <= self.beam <= WIDEST or not 1 <= self.candidates <= WIDEST:
+            raise ConfigError(f"beam and candidates must be between 1 and {WIDEST:,}")
         if not 0 <= self.seed < 2**63:
             raise ConfigError("the seed must be at least 0 and below 2^63")
 
 
+class GenerateKeywords(TypedDict, total=False):
+    """The fields of `GenerateOptions` as keyword arguments."""
+
+    max_tokens: int
+    beam: int
+    candidates: int
+    length_penalty: float
+    no_repeat: int
+    sampling: SamplingOptions | None
+    seed: int
+
+
 @dataclass(frozen=True)
 class Generation:
-    """A text and how it goes on."""
+    """A prompt and its continuation. `str(generation)` is the continuation."""
 
     prompt: str
     text: str
-    """The generated text, which follows the prompt."""
+    """The continuation, without the prompt."""
     score: float
     tokens: list[str] = field(default_factory=list)
-    nbest: list["Generation"] = field(default_factory=list)
+    alternatives: list["Generation"] = field(default_factory=list)
+    """The next best continuations, best first."""
     finished: bool = True
-    """False if the limit ended it."""
+    """False if the length limit ended it."""
     ids: list[int] = field(default_factory=list)
-    """Ids of the generated text, without EOS."""
+    """Ids of the continuation, without `<eos>`."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def candidates(self) -> list["Generation"]:
+        """This continuation and its alternatives, best first."""
+        return [self, *self.alternatives]
 
 
 class PromptState(NamedTuple):
-    """State of the decoder for the rows of a search."""
+    """What the decoder knows of the rows of a search."""
 
     cache: tuple[LayerCache, ...]
     mask: Tensor | None  # [R, S], which of the positions so far are real; None: all
@@ -115,33 +140,65 @@ class PromptStepper:
 
 
 class Generator:
-    """A model ready to write."""
+    """A language model that continues texts."""
 
-    def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
+    def __init__(self, model: str | Path | LoadedModel, *, device: str = "auto") -> None:
         self.served: OpenedModel[CausalLM] = open_as(model, device, CausalLM, "generates text")
         self.tokenizer = self.served.tokenizer
         self._stepper = PromptStepper(self.served.model)
         self._positions = self.served.config.position_limit
 
-    def generate(
+    @overload
+    def generate(  # type: ignore[overload-overlap]
         self,
-        prompts: Sequence[str] | str,
+        prompts: str,
+        *,
         options: GenerateOptions | None = None,
         watch: Callable[[str], None] | None = None,
+        **search: Unpack[GenerateKeywords],
+    ) -> Generation: ...
+
+    @overload
+    def generate(
+        self,
+        prompts: Iterable[str],
+        *,
+        options: GenerateOptions | None = None,
+        watch: Callable[[str], None] | None = None,
+        **search: Unpack[GenerateKeywords],
+    ) -> list[Generation]: ...
+
+    def generate(
+        self,
+        prompts: str | Iterable[str],
+        *,
+        options: GenerateOptions | None = None,
+        watch: Callable[[str], None] | None = None,
+        **search: Unpack[GenerateKeywords],
+    ) -> Generation | list[Generation]:
+        """Continue one prompt, or several: a `str` gives one `Generation`, an iterable a list in its order.
+
+        Search options are keywords, the fields of `GenerateOptions`, or one value, `options`. `watch` receives each
+        new piece of a single text.
+        """
+        if options is not None and search:
+            raise ConfigError(f"give {', '.join(search)} as part of `options`, or leave `options` out")
+        found = self._generate(check_texts(prompts, "prompts"), options or GenerateOptions(**search), watch)
+        return found[0] if isinstance(prompts, str) else found
+
+    def _generate(
+        self, prompts: list[str], options: GenerateOptions, watch: Callable[[str], None] | None
     ) -> list[Generation]:
-        """Continue each prompt; one result a prompt, in order. `watch` is told each new piece of a single text."""
-        prompts = [prompts] if isinstance(prompts, str) else list(prompts)
-        options = options or GenerateOptions()
         rows = [self.prompt_ids(prompt) for prompt in prompts]
         for row in rows:
             if len(row) >= self._positions:
                 raise DataError(
                     f"a prompt of {len(row)} tokens is too long: this model knows {self._positions} positions"
                 )
-        if watch is not None and (len(rows) != 1 or options.beam > 1 or options.nbest > 1):
+        if watch is not None and (len(rows) != 1 or options.beam > 1 or options.candidates > 1):
             raise ConfigError("only one text without a beam can be watched while it is written")
         done: dict[int, list[Hypothesis]] = {}
-        width = max(options.beam, options.nbest)
+        width = max(options.beam, options.candidates)
         generator = torch.Generator().manual_seed(options.seed)
         sizes = [(len(row) + options.max_tokens) * width for row in rows]
         for alike in self._alike(rows):
@@ -163,7 +220,7 @@ class Generator:
             yield list(group)
 
     def prompt_ids(self, prompt: str) -> list[int]:
-        """Ids that the model is given for a prompt: with the first token of its training, without EOS.
+        """What the model sees of a prompt: the beginning that it was trained with, no end.
 
         Training rows here are cut from packed text (data/batch/text_rows.py), in which nothing but an end stands
         between two texts: a first token that was never seen would only disturb.
@@ -194,8 +251,8 @@ class Generator:
             sos=tokenizer.sos,
             eos=tokenizer.eos,
             other_ends=self.served.other_ends,
-            beam=max(options.beam, options.nbest) if options.sampling is None else 1,
-            nbest=options.nbest if options.sampling is None else 1,
+            beam=max(options.beam, options.candidates) if options.sampling is None else 1,
+            nbest=options.candidates if options.sampling is None else 1,
             length_penalty=options.length_penalty,
             no_repeat=options.no_repeat,
             forbidden=() if self.served.task.published else forbidden,  # published ones may write what they learned
@@ -208,7 +265,7 @@ class Generator:
             return [[found[0]]]
         if options.sampling is None:
             return beam_search(self._stepper, state, limits, search)
-        sampling = dataclasses.replace(options.sampling, samples=options.nbest)
+        sampling = dataclasses.replace(options.sampling, samples=options.candidates)
         return sample(self._stepper, state, limits, search, sampling, None, generator)
 
     def _generation(self, prompt: str, found: list[Hypothesis]) -> Generation:
@@ -220,7 +277,7 @@ class Generator:
             text = self.tokenizer.decode([*before, *ids])[len(self.tokenizer.decode(before)) :]
             pieces = self.tokenizer.pieces(hypothesis.tokens)
             each.append(Generation(prompt, text, hypothesis.score, pieces, [], hypothesis.finished, ids))
-        return dataclasses.replace(each[0], nbest=each)
+        return dataclasses.replace(each[0], alternatives=each[1:])
 
 
 class _Teller:

@@ -1,14 +1,16 @@
-"""A classifier at work: a label for each text, pair of texts or picture."""
+"""Labeller: a classifier that labels texts, pairs of texts or images."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import overload
 
 import torch
 from torch import Tensor
 
 from headwise.data.batch.labelled_batches import shortened
 from headwise.decode.batching import by_length, padded
+from headwise.decode.given_texts import check_texts
 from headwise.decode.open import depends_on_length, open_model, the_tokenizer
 from headwise.decode.pictures import normalised
 from headwise.errors import ConfigError, HeadwiseError
@@ -20,19 +22,22 @@ from headwise.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Label:
-    """Prediction for one input."""
+    """The label of one input. `str(label)` is its name."""
 
     label: str
-    """The likeliest class; of a regression, the number."""
+    """The most probable class; for a regression, the value."""
     score: float
-    """Its probability; of a regression, the number."""
+    """Its probability; for a regression, the value."""
     probabilities: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.label
 
 
 class Labeller:
-    """A model ready to classify."""
+    """A model that classifies."""
 
-    def __init__(self, model: str | Path | LoadedModel, device: str = "auto") -> None:
+    def __init__(self, model: str | Path | LoadedModel, *, device: str = "auto") -> None:
         loaded, self.device = open_model(model, device)
         if not isinstance(loaded.model, Classifier):
             raise ConfigError(f"{model}: not a classifier: train one with `headwise train --task classify --init ...`")
@@ -40,12 +45,24 @@ class Labeller:
         self.loaded = loaded
         self.sees = isinstance(self.model.body, VisionTransformer)
 
+    @overload
+    def classify(self, texts: str, pairs: str | None = None) -> Label: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def classify(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> list[Label]: ...
+
+    def classify(self, texts: str | Iterable[str], pairs: str | Iterable[str] | None = None) -> Label | list[Label]:
+        """Label one text, or several in their order; with `pairs`, each text together with its second one."""
+        listed = check_texts(texts)
+        seconds = None if pairs is None else check_texts(pairs, "pairs")
+        if seconds is not None and len(seconds) != len(listed):
+            raise ConfigError(f"{len(listed)} first texts, but {len(seconds)} second ones")
+        found = self._classify(listed, seconds)
+        return found[0] if isinstance(texts, str) else found
+
     @torch.inference_mode()
-    def classify(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Label]:
-        """A label a text, in order; with `pairs`, of each text together with its second one."""
+    def _classify(self, texts: list[str], pairs: list[str] | None) -> list[Label]:
         tokenizer = self.reader()
-        if pairs is not None and len(pairs) != len(texts):
-            raise ConfigError(f"{len(texts)} first texts, but {len(pairs)} second ones")
         framed = []
         for i, text in enumerate(texts):
             first, second = tokenizer.encode(text), tokenizer.encode(pairs[i]) if pairs is not None else None
@@ -60,9 +77,9 @@ class Labeller:
 
     @torch.inference_mode()
     def see(self, images: Tensor) -> list[Label]:
-        """A label a picture of [N, C, size, size] bytes."""
+        """Label images [N, C, size, size] of bytes, one label per image."""
         if not self.sees:
-            raise ConfigError("this model classifies texts, not pictures")
+            raise ConfigError("this model classifies texts, not images")
         labels: list[Label] = []
         for start in range(0, len(images), 256):
             batch = normalised(self.loaded, images[start : start + 256], self.device)
@@ -70,7 +87,7 @@ class Labeller:
         return labels
 
     def reader(self) -> Tokenizer:
-        """The tokenizer; an error if this model takes no texts."""
+        """The tokenizer of the texts; an error if this model takes images."""
         if self.sees:
             raise ConfigError("this model classifies pictures: give it files of pictures")
         return the_tokenizer(self.loaded, "this model")

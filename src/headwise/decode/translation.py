@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
@@ -108,16 +108,3 @@ class Translation:
     def candidates(self) -> list[Translation]:
         """This translation and its alternatives, best first."""
         return [self, *self.alternatives]
-
-
-def check_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
-    """The texts as a list; anything but strings is refused with a message that names the offender."""
-    if isinstance(texts, bytes):
-        raise TypeError(f"{what} must be str, not bytes: decode them first")
-    if not isinstance(texts, Iterable):
-        raise TypeError(f"{what} must be a str or an iterable of str, not {type(texts).__name__}")
-    found = list(texts)
-    for number, text in enumerate(found):
-        if not isinstance(text, str):
-            raise TypeError(f"{what}[{number}] must be a str, not {type(text).__name__}")
-    return found

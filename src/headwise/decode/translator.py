@@ -19,6 +19,7 @@ from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
 from headwise.decode.engines.engine import Aligner, Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.engines.table import AUTO, Say, make_engine
+from headwise.decode.given_texts import check_texts
 from headwise.decode.open import OpenedModel, open_as
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.hypothesis import length_penalty as normalised_score
@@ -26,7 +27,7 @@ from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.decode.shortlist.restricted import choose_shortlists, search_restricted
 from headwise.decode.shortlist.shortlists import Shortlists
 from headwise.decode.text_parts import TextPart, join_parts, split_pieces
-from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation, check_texts, options_from
+from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation, options_from
 from headwise.errors import ConfigError, DataError
 from headwise.files.digest import bytes_digest
 from headwise.models.folder.description import INT8, LoadedModel
@@ -229,7 +230,7 @@ class Translator:
         text has an empty translation.
         """
         chosen = options_from(options, search)
-        listed = check_texts([texts] if isinstance(texts, str) else texts)
+        listed = check_texts(texts)
         found = self._translate(listed, self._frame(source, target), prefix, chosen, progress)
         return found[0] if isinstance(texts, str) else found
 

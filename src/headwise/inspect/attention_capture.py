@@ -7,7 +7,7 @@ from torch import Tensor
 
 from headwise.config import ModelConfig
 from headwise.decode.filler import BLANK, Filler
-from headwise.decode.generator import GenerateOptions, Generator
+from headwise.decode.generator import Generator
 from headwise.decode.open import open_model, the_tokenizer
 from headwise.decode.translator import LONGEST_WHOLE, Translator
 from headwise.errors import ConfigError, DataError
@@ -108,13 +108,13 @@ def _seen(
     if isinstance(loaded.model, CausalLM) or generate:
         if second is not None:
             raise ConfigError("a second text is for models that read pairs; a language model reads one text")
-        generator = Generator(loaded, device)
+        generator = Generator(loaded, device=device)
         ids = generator.prompt_ids(text)
         if generate:
-            ids = [*ids, *generator.generate(text, GenerateOptions(max_tokens=generate))[0].ids]
+            ids = [*ids, *generator.generate(text, max_tokens=generate).ids]
         return ids, [0] * len(ids)
     if isinstance(loaded.model, MaskedLM) and loaded.model.head is not None and BLANK in text and second is None:
-        ids = Filler(loaded, device).ids(text)
+        ids = Filler(loaded, device=device).ids(text)
         return ids, [0] * len(ids)
     return tokenizer.frame(tokenizer.encode(text), None if second is None else tokenizer.encode(second))
 

@@ -90,7 +90,7 @@ def convert(source: Path, target: Path, to: str, model_type: str = "", precision
     description, weights = read_model(source)
     check_weights(description.empty(str(source)), weights, str(source))
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
-        raise ConfigError(f"{target}: is there already: choose another folder")
+        raise ConfigError(f"{target} exists already and is not empty: choose another folder")
     if to == "headwise" and precision == INT8:
         if description.task.kind != "translation":
             raise ConfigError(f"{source}: is for {description.task.kind}: int8 is for translators")
