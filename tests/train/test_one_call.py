@@ -1,14 +1,20 @@
-"""What the options of `headwise train` make of a recipe."""
+"""`headwise.train`, and what its options make of a recipe."""
 
+import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import headwise
 from headwise.cli import parser
 from headwise.cli.train import run_keywords
 from headwise.errors import ConfigError
 from headwise.presets import DEFAULTS, PRESETS, resolve
-from headwise.train.one_call import run_tables
+from headwise.train.one_call import complete_recipe, recipe_path, run_tables, shipped_recipes
+from tests.commands import lines_file
+from tests.taught import PAIRS
 
 
 def tables(*options: str) -> dict[str, Any]:
@@ -58,3 +64,63 @@ def test_a_language_model_is_trained_as_such_unless_the_recipe_says_otherwise() 
     assert resolve({"task": "causal_lm"}).train.label_smoothing == 0.0
     assert resolve({"task": "causal_lm", "train": {"label_smoothing": 0.2}}).train.label_smoothing == 0.2
     assert resolve({}).train.label_smoothing == 0.1
+
+
+def test_one_call(tmp_path: Path) -> None:
+    """From pairs to a model folder; the same call again has nothing to do, and more steps continue."""
+    pairs = lines_file(tmp_path / "pairs.tsv", [f"{source}\t{target}" for source, target in PAIRS])
+    small: dict[str, Any] = {
+        "preset": "tiny",
+        "device": "cpu",
+        "vocabulary": 350,
+        "settings": {"model.width": 16},
+    }
+    given: dict[str, Any] = {"pairs": pairs, "source": "en", "target": "de", "out": tmp_path / "run", **small}
+    outcome = headwise.train(**given, steps=2, say=lambda text: None)
+    assert outcome.folder == tmp_path / "run"
+    assert headwise.Translator(tmp_path / "run", device="cpu").directions == (("en", "de"),)
+    assert headwise.train(out=tmp_path / "run", steps=3, say=lambda text: None).progress.step == 3
+
+
+def test_a_whole_recipe_takes_no_keywords() -> None:
+    recipe = complete_recipe(pairs="a.tsv", out="run")
+    assert complete_recipe(recipe) is recipe
+    with pytest.raises(ConfigError, match="takes no further keywords: leave out steps"):
+        complete_recipe(recipe, steps=3)
+
+
+def test_shipped_recipes_are_found_by_name() -> None:
+    shipped = shipped_recipes()
+    assert {"multi30k_en_de", "europarl_en_fr", "glue/sst2"} <= shipped.keys()
+    for name in ("multi30k_en_de", "multi30k_en_de.toml", "recipes/multi30k_en_de.toml"):
+        assert recipe_path(name).resolve() == shipped["multi30k_en_de"]
+    recipe = complete_recipe("multi30k_en_de", out="run", settings={"data.folder": "/data"})
+    assert (recipe.data.folder, recipe.out) == ("/data", "run")
+
+
+def test_recipes_are_in_the_wheel() -> None:
+    table = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    included = table["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert included == {"recipes": "headwise/recipes"}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("memory.tmx", "did you mean --pairs memory.tmx?"),
+        ("pairs.tsv.gz", "did you mean --pairs pairs.tsv.gz?"),
+        ("book.txt", "did you mean --text book.txt?"),
+        ("pairs.jsonl", "did you mean --pairs pairs.jsonl, or --labelled pairs.jsonl?"),
+        ("multi30k", "no such recipe; shipped recipes are: bert, "),
+    ],
+)
+def test_what_is_no_recipe(name: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        recipe_path(name)
+
+
+def test_a_misspelt_key_is_the_first_thing_to_say() -> None:
+    with pytest.raises(ConfigError, match=r"train\.steps"):
+        run_tables({"train": {"stepz": 3}}, {"out": "run"})
+    with pytest.raises(ConfigError, match="no training data"):
+        run_tables({"train": {"steps": 3}}, {"out": "run"})
