@@ -116,16 +116,18 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
     """Translate texts, or lines of standard input, as they come."""
     from headwise.decode.bulk.paragraphs import join_paragraphs, looks_wrapped
     from headwise.decode.bulk.translate_file import translation_row
+    from headwise.decode.coverage import CoverageCheck
 
     chunks = given_texts(args, "translate", join_paragraphs if args.paragraphs else None)
     engine = translator(args)
     languages = {"source": args.source_language, "target": args.target_language}
     engine.direction(**languages)
-    done, cut = 0, list[int]()
+    done, cut, coverage = 0, list[int](), CoverageCheck(engine.tokenizer)
     with output(args.output) as file, Countdown("lines") as countdown:
         for chunk in chunks:
             if not done and not args.text and not args.paragraphs and looks_wrapped(chunk):
                 say("headwise: the lines seem to be wrapped in mid-sentence: see --paragraphs")
+            coverage.add(chunk)
             # Another seed for each chunk, or all would sample the same.
             seeded = replace(options, seed=args.seed + done)
             found = engine.translate(chunk, **languages, prefix=as_utf8(args.prefix), options=seeded)
@@ -137,6 +139,8 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
             file.flush()
             if args.output:
                 countdown.show(done)
+    if coverage.note:
+        say(f"headwise: {coverage.note}")
     if cut:
         what = "text" if args.text else "line"
         which = f"{what} {cut[0]} was" if len(cut) == 1 else f"{len(cut):,} {what}s ({what} {cut[0]} first) were"

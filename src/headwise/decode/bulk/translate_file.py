@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -14,11 +15,15 @@ from headwise.decode.bulk.line_job import BulkControl, BulkResult, LineJob, run_
 from headwise.decode.bulk.merge import is_finished
 from headwise.decode.bulk.paragraphs import join_paragraphs
 from headwise.decode.bulk.survey import refuse_documents, survey
+from headwise.decode.coverage import CoverageCheck
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
     from headwise.decode.translator import Translator
+
+COVERAGE_SAMPLE = 500
+"""First lines that are checked for characters that the model does not know."""
 
 COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 
@@ -80,6 +85,10 @@ def translate_file(translator: Translator, job: FileJob, control: BulkControl) -
         control.note(f"note: {out} exists already; it is replaced when the translation is complete")
     if found.looks_wrapped and not job.paragraphs:
         control.note(f"note: the lines of {job.input} seem to be wrapped in mid-sentence: see --paragraphs")
+    coverage = CoverageCheck(translator.tokenizer)
+    coverage.add(itertools.islice(job.texts(), COVERAGE_SAMPLE))
+    if coverage.note:
+        control.note(f"note: of the first {COVERAGE_SAMPLE:,} lines, {coverage.note}")
     lines = LineJob(
         job.texts,
         out,

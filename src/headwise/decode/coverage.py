@@ -1,0 +1,33 @@
+"""Coverage of texts by a vocabulary: characters that a model does not know, in words."""
+
+from collections.abc import Iterable
+
+from headwise.text.tokenizer import Tokenizer
+
+SHOWN = 8
+"""Characters that a message lists."""
+
+
+class CoverageCheck:
+    """Counts texts with characters that no piece of the vocabulary contains."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._texts = 0
+        self._characters: dict[str, None] = {}
+
+    def add(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            found = self._tokenizer.uncovered(text)
+            self._texts += bool(found)
+            if len(self._characters) <= SHOWN:
+                self._characters.update(dict.fromkeys(found))
+
+    @property
+    def note(self) -> str:
+        """A sentence about the texts that are not covered; empty if all are."""
+        if not self._texts:
+            return ""
+        shown = " ".join(list(self._characters)[:SHOWN]) + (" ..." if len(self._characters) > SHOWN else "")
+        texts = "1 text has" if self._texts == 1 else f"{self._texts:,} texts have"
+        return f"{texts} characters that the model has not learnt, so it can only guess at them: {shown}"
