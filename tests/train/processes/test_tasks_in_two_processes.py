@@ -107,7 +107,7 @@ def images(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
         np.savez(folder / "train.npz", images=pictures.astype(np.uint8), labels=labels, classes=np.array(["a", "b"]))
     shape = {
         "width": 16,
-        "encoder.layers": 1,
+        "layers": 1,
         "attention.heads": 2,
         "feed_forward.hidden": 32,
         "patches.image_size": 12,
