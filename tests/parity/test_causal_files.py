@@ -148,7 +148,7 @@ def test_a_shape_that_no_family_has_is_refused_with_what_is_lost(saved: Foreign)
     with pytest.raises(ConfigError, match="window = 5"):
         fitting_family(replaced(config, {"attention.window": 5}), "llama")
     assert fitting_family(replaced(config, {"attention.window": 5})).model_type == "mistral"
-    with pytest.raises(ConfigError, match="embedding.norm"):
+    with pytest.raises(ConfigError, match=r"embedding\.norm"):
         fitting_family(replaced(config, {"embedding.norm": True}))
 
 

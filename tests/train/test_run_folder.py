@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headwise.data.prepare import parallel_text
+from headwise.data.prepare.parallel_text import PairPreparation
 from headwise.errors import ConfigError
 from headwise.train.run import train
 from headwise.train.run_folder import differences
@@ -49,7 +49,7 @@ def test_changed_files_are_refused_before_anything_is_prepared(tmp_path: Path, m
     prepared = sorted(path.name for path in (run / "data").iterdir())
     with corpus.open("a") as file:
         file.write("a new pair\tanother side\n")
-    monkeypatch.setattr(parallel_text, "build", lambda *_: pytest.fail("the data was prepared"))
+    monkeypatch.setattr(PairPreparation, "_build", lambda *_: pytest.fail("the data was prepared"))
     with pytest.raises(ConfigError) as refused:
         train(recipe, silent)
     assert f"{corpus} has changed" in str(refused.value)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from headwise.config import TextConfig
+from headwise.data.prepare import passes as preparing
 from headwise.errors import ConfigError
 from headwise.text.kinds import train_tokenizer
 from headwise.train.run import train
-from headwise.train.tasks import translation_task as translation
 from tests.train.small_runs import run_recipe, silent, write_corpus
 
 
@@ -31,6 +31,6 @@ def test_prepared_data_that_is_made_again_must_have_the_same_tokenizer(
         return train_tokenizer(dataclasses.replace(config, vocabulary=285), *more)
 
     shutil.rmtree(tmp_path / "cache")
-    monkeypatch.setattr(translation, "train_tokenizer", newer)
+    monkeypatch.setattr(preparing, "train_tokenizer", newer)
     with pytest.raises(ConfigError, match="another tokenizer"):
         trained(5)
