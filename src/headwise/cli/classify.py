@@ -37,6 +37,7 @@ def run_classify(args: argparse.Namespace) -> int:
         from headwise.decode.pictures import read_images
 
         labeller = Labeller(model_folder(args), device=args.device)
+        labeller.check_sees()  # before files are read
         pictures = read_images(labeller.loaded, args.images)
         with output(args.output) as file:
             for name, label in zip(args.images, labeller.see(pictures), strict=True):

@@ -78,13 +78,17 @@ class Labeller:
     @torch.inference_mode()
     def see(self, images: Tensor) -> list[Label]:
         """Label images [N, C, size, size] of bytes, one label per image."""
-        if not self.sees:
-            raise ConfigError("this model classifies texts, not images")
+        self.check_sees()
         labels: list[Label] = []
         for start in range(0, len(images), 256):
             batch = normalised(self.loaded, images[start : start + 256], self.device)
             labels += self._labels(self.model(batch))
         return labels
+
+    def check_sees(self) -> None:
+        """Raise an error if this model takes texts."""
+        if not self.sees:
+            raise ConfigError("this model classifies texts, not images")
 
     def reader(self) -> Tokenizer:
         """The tokenizer of the texts; an error if this model takes images."""

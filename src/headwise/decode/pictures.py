@@ -13,8 +13,6 @@ from headwise.models.folder.description import ImageFit, LoadedModel
 
 def read_images(loaded: LoadedModel, files: Sequence[str]) -> Tensor:
     """Pixels [N, C, size, size] of picture files as bytes, in the size that the model takes."""
-    if loaded.config.patches is None:
-        raise ConfigError("this model classifies texts, not images")
     size, fit = loaded.config.image_patches.image_size, loaded.task.image_fit
     resize = (lambda picture: fitted(picture, size, fit)) if fit.stretches else None
     return torch.from_numpy(read_pictures(files, size, loaded.config.image_patches.channels, resize))
