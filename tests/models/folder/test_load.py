@@ -53,7 +53,7 @@ def change(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
     (folder / "config.json").write_text(json.dumps(described), encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["sinusoidal-layer-post-4kv", "rotary-rms-pre-1kv", "wider-encoder", "tie-none"])
+@pytest.mark.parametrize("name", VARIANTS)
 def test_a_model_comes_back_exactly(tmp_path: Path, name: str) -> None:
     config, learned = VARIANTS[name], tokenizer()
     saved = LoadedModel(build(config, learned.size, learned.pad), Description(config, learned, TASK))
