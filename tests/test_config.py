@@ -170,6 +170,8 @@ def test_a_file_that_would_break_the_reader_is_refused_in_one_line(tmp_path: Pat
 def test_a_setting_that_would_break_the_reader_is_refused(value: str) -> None:
     with pytest.raises(ConfigError, match=r"--set train\.steps: "):
         parse_setting(f"train.steps={value}")
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        parse_setting("a." * 5000 + "a=1")
 
 
 @pytest.mark.parametrize("content", [b"seed = \n", b"seed 3", b"[train\n", b"\xff\xfe", b"seed = 1\nseed = 2\n"])

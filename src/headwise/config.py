@@ -76,7 +76,7 @@ class RotaryScaling(Checked):
     where: ClassVar[str] = "model.positions.rotary.scaling."
     kind: str = "none"
     factor: Positive = 1.0
-    original_positions: Count | None = None
+    original_positions: Annotated[int, Between(1, 2**24)] | None = None
     """The length of the training texts. None: `model.positions.max_positions`."""
     low_frequency: Positive = 1.0
     high_frequency: Positive = 4.0
@@ -111,7 +111,7 @@ class PositionsConfig(Checked):
     where: ClassVar[str] = "model.positions."
     kind: str = "sinusoidal"
     """sinusoidal, sinusoidal_halves, sinusoidal_fairseq, learned, rotary, relative or none."""
-    max_positions: Count = 1024
+    max_positions: Annotated[int, Between(1, 2**24)] = 1024
     """How many positions a learned encoding has; the other kinds have no limit."""
     offset: Annotated[int, Between(0, 2**20)] = 0
     """Row of the first position in the table of a learned or sinusoidal encoding."""
@@ -315,17 +315,17 @@ class TextConfig(Checked):
     """unigram or bpe (SentencePiece with byte fallback), wordpiece (BERT's), byte_bpe (GPT-2's), words, characters,
     bytes."""
     lossless: bool = False
-    """Characters and bytes: keep line ends and runs of spaces, as language models want them (byte_bpe always does)."""
+    """Characters and bytes: keep line ends and runs of spaces, for language models (byte_bpe always does)."""
     folder: str = ""
-    """Model or tokenizer folder, ours or Hugging Face's, whose tokenizer is used as it is; empty: one is trained."""
+    """Model or tokenizer folder, ours or Hugging Face's, whose tokenizer is used; empty: one is trained."""
     vocabulary: Annotated[int, Between(0, 2**24)] = 0
-    """0: chosen from the size of the corpus."""
+    """Tokens of the vocabulary. 0: chosen from the size of the corpus."""
     sampling: NotNegative = 0.0
     """Subword sampling while training: smoothing alpha of unigram, dropout rate of bpe. 0: off."""
     candidates: Count = 16
     """Segmentations that unigram sampling chooses from."""
     sample: Count = 300_000
-    """Sentences, drawn over the whole corpus, that the tokenizer is trained on."""
+    """Sentences, drawn from the whole corpus, that the tokenizer is trained on."""
     tags: Literal["auto", "always", "never"] = "auto"
     """Whether the source starts with a tag of the target language; auto: if there are several directions."""
 
@@ -337,11 +337,11 @@ class CorpusConfig(Checked):
 
     where: ClassVar[str] = "data.train."
     text: tuple[str, ...] = ()
-    """Plain text, for language models; an empty line ends a document, or where the tokenizer keeps text, a file."""
+    """Plain text, for language models; an empty line ends a document, or with a lossless tokenizer, a file does."""
     labelled: tuple[str, ...] = ()
     """TSV, CSV or JSON lines with a column of labels (see the classify table)."""
     images: tuple[str, ...] = ()
-    """A folder of images (one subfolder per class), an .npz of arrays, IDX files."""
+    """A folder of images (one subfolder per class), an .npz of arrays, or IDX files."""
     pairs: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
@@ -349,9 +349,9 @@ class CorpusConfig(Checked):
     target_language: str = ""
     """Empty: the languages of the data table."""
     weight: NotNegative = 1.0
-    """How often an epoch sees each pair; 0.5: a fresh half of them each epoch."""
+    """How often an epoch uses each pair; 0.5: another half of them each epoch."""
     licence: str = ""
-    """Goes into the model card."""
+    """Named in the model card."""
 
 
 @dataclass(frozen=True)
@@ -383,7 +383,7 @@ class DataConfig(Checked):
     held_out: Natural = 1000
     """Pairs taken out of the training data for validation when no `valid` is given (at most a twentieth)."""
     both_directions: bool = False
-    """Train every corpus in its direction and in the opposite one, told apart by language tags."""
+    """Train every corpus in its direction and in the opposite one, distinguished by language tags."""
     max_tokens: Count = 256
     """Pairs with a longer side, in tokens, are left out of training (and counted)."""
     clean: CleanConfig = field(default_factory=CleanConfig)
@@ -398,12 +398,12 @@ class TrainConfig(Checked):
     where: ClassVar[str] = "train."
     steps: Count = 10_000
     batch_tokens: Auto = 4096
-    """Padded tokens of the longer side in one batch; pictures, where those are the data. auto: what fits in the GPU's
-    memory, up to the 25,000 tokens of a step, for which `accumulate` is set too; 4096 on a CPU."""
+    """Tokens of the longer side in one batch, padding included; for the task images, images. auto: as many as fit in
+    the GPU's memory, up to 25,000 per step, for which `accumulate` is set too; 4096 on a CPU."""
     accumulate: Count = 1
-    """Batches whose gradients make one step; with batches that are auto, how many times 25,000 tokens do."""
+    """Batches whose gradients are added up for one step; with `batch_tokens = "auto"`, in units of 25,000 tokens."""
     optimiser: str = "adam"
-    """adam, or muon: orthogonal steps for the matrices inside the layers, Adam's for all else."""
+    """adam, or muon: orthogonalised updates for the matrices inside the layers, Adam for the rest."""
     learning_rate: NotNegative = 0.0
     """The highest rate of the schedule, reached at the end of the warm-up. 0: (width * 4000)^-0.5 whatever the warm-up
     is, which is the paper's peak for its 4,000 steps; with `init`, 5e-5."""
@@ -418,17 +418,17 @@ class TrainConfig(Checked):
     epsilon: NotNegative = 1e-9
     weight_decay: NotNegative = 0.0
     clip: NotNegative = 1.0
-    """Largest norm of the whole gradient; 0: no limit."""
+    """Gradients are clipped to this global norm; 0: no clipping."""
     label_smoothing: ShareBelowOne = 0.1
     agreement: NotNegative = 0.0
-    """Translation: each batch is seen twice, other units dropped out, and the two predictions are drawn together with
-    this weight (R-Drop; 5 in its paper). It costs twice the time, and pays where data is scarce."""
+    """Translation: weight of R-Drop's loss (5 in its paper). Each batch passes twice with different dropout, and the
+    two predictions are trained to agree. It takes twice the time, and helps where data is scarce."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """auto: bfloat16 autocast on a GPU that has it, float32 elsewhere. bfloat16 pays on recent server CPUs too."""
+    """auto: bfloat16 autocast on a GPU that has it, float32 elsewhere. bfloat16 is faster on recent server CPUs too."""
     device: str = "auto"
     validate_every: Count = 500
     validate_pairs: Natural = 1000
-    """Pairs of the validation set that are used, from its start; 0: all."""
+    """How many pairs of the validation set are used, from its start; 0: all."""
     validate_bleu: bool = True
     select_by: str = "loss"
     """The metric that makes a validation the best one: loss (lowest), or bleu, accuracy ... (highest)."""
@@ -436,19 +436,19 @@ class TrainConfig(Checked):
     """Translation: batches without padding, always of the same shape, in random order instead of by length. auto: on a
     GPU, where a kernel for short sentences makes that the fastest way."""
     compile: bool = False
-    """Compile the model (torch.compile): worth its start-up of up to a minute on a GPU in long runs."""
+    """Compile the model with torch.compile: up to a minute of start-up, worth it for long runs on a GPU."""
     parallel: Literal["auto", "replicate", "shard"] = "auto"
-    """Where torchrun starts several processes: replicate, each has all weights (DDP); shard, each has a part of every
-    weight, its gradient and its optimiser's state (FSDP2), for models that fill a GPU. auto: replicate."""
+    """With several processes (torchrun): replicate, each has all weights (DDP); shard, each has a part of every weight,
+    its gradient and its optimiser state (FSDP2), for models that fill a GPU. auto: replicate."""
     checkpoint_every: Count = 500
     keep: Count = 3
-    """Newest checkpoints kept beside the best one."""
+    """How many of the newest checkpoints are kept, besides the best one."""
     patience: Natural = 0
     """Validations without a better result (see `select_by`) before training stops; 0: never."""
     average: Count = 1
-    """The final weights are the mean of this many newest checkpoints; 1: the best one alone."""
+    """The final weights are the mean of this many of the newest checkpoints; 1: the best checkpoint."""
     ema: ShareBelowOne = 0.0
-    """Decay of an exponential moving average of the weights, used for validation and the result; 0: none."""
+    """Decay of an exponential moving average of the weights, which validation and the result use; 0: none."""
     max_nonfinite: Count = 5
     """Steps in a row with a non-finite loss or gradient before the run stops."""
     log_every: Count = 50
@@ -461,18 +461,18 @@ class LanguageConfig(Checked):
 
     where: ClassVar[str] = "language."
     block: Annotated[int, Between(2, 2**31)] = 256
-    """Tokens of a training row: documents are packed one after the other and cut to this."""
+    """Tokens of a training row: documents are joined and cut into rows of this length."""
     mask: Annotated[float, Between(0, 1, open_low=True, open_high=True)] = 0.15
-    """masked_lm: share of the tokens that are to be predicted (80 % masked, 10 % random, 10 % as they are)."""
+    """masked_lm: share of the tokens to predict (of these, 80 % are masked, 10 % random, 10 % unchanged)."""
     whole_words: bool = False
     """masked_lm: mask all pieces of a word together."""
     next_sentence: bool = False
-    """masked_lm: also tell whether the second half of a row follows the first (BERT's second task)."""
+    """masked_lm: also predict whether the second half of a row follows the first (BERT's second task)."""
 
 
 @dataclass(frozen=True)
 class ClassifyConfig(Checked):
-    """Sentences or pairs of sentences with labels."""
+    """Classification of sentences or pairs of sentences."""
 
     where: ClassVar[str] = "classify."
     text: str = ""
@@ -484,11 +484,11 @@ class ClassifyConfig(Checked):
     regression: bool = False
     """The labels are numbers to be predicted."""
     metrics: tuple[str, ...] = ()
-    """Names of figures in the table of metrics.py; empty: accuracy, or Pearson and Spearman for a regression."""
+    """Names of metrics (see metrics.py); empty: accuracy, or Pearson and Spearman for a regression."""
     batch: Natural = 0
-    """Examples of a batch, whatever their lengths; 0: as many of like lengths as fit train.batch_tokens."""
+    """Examples per batch, whatever their lengths; 0: as many of similar length as fit train.batch_tokens."""
     language_model: NotNegative = 0.0
-    """Weight of the language-model loss beside the task's, as in the GPT paper (0.5 there)."""
+    """Weight of the language-model loss that is added to the task's, as in the GPT paper (0.5 there)."""
 
 
 @dataclass(frozen=True)
@@ -500,14 +500,14 @@ class ImageConfig(Checked):
     """Pixels of padding from which a random crop is taken."""
     flip: bool = True
     random_augment: Natural = 0
-    """Operations a picture is changed by, drawn at random."""
+    """How many randomly drawn operations change each image."""
     magnitude: Annotated[float, Between(0, 30)] = 9.0
-    """Their strength, from 0 to 30."""
+    """Strength of these operations, from 0 to 30."""
     erase: Share = 0.0
     """Probability that a rectangle is erased."""
     mixup: NotNegative = 0.0
     cutmix: NotNegative = 0.0
-    """Alpha of the Beta distribution that mixes two pictures; with both, each picture takes one of them."""
+    """Alpha of the Beta distribution that mixes two images; if both are set, each image gets one of the two."""
 
 
 @dataclass(frozen=True)
@@ -516,18 +516,18 @@ class TuneConfig(Checked):
 
     where: ClassVar[str] = "tune."
     freeze: tuple[str, ...] = ()
-    """Beginnings of weight names that stay as they are, such as embedding or encoder.layers.0."""
+    """Weights whose names begin with one of these are not trained, such as embedding or encoder.layers.0."""
     layer_decay: Annotated[float, Between(0, 1, open_low=True)] = 1.0
-    """Each layer below the top learns at this times the rate of the one above it."""
+    """Factor on the learning rate from each layer to the one below it."""
     lora_rank: Natural = 0
-    """Above 0: the matrices of attention and feed-forward stay, and low-rank changes to them are learned."""
+    """Above 0: LoRA. The matrices of attention and feed-forward are frozen, and updates of this rank are trained."""
     lora_alpha: Positive = 16.0
     lora_dropout: ShareBelowOne = 0.0
 
 
 @dataclass(frozen=True)
 class Recipe(Checked):
-    """A whole run."""
+    """A whole training run."""
 
     task: str = "translation"
     """translation, causal_lm, masked_lm, classify or images."""

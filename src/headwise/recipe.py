@@ -35,8 +35,10 @@ def read_recipe(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: no such recipe") from None
     except RecursionError:
         raise ConfigError(f"{path}: not valid TOML: nested too deeply") from None
-    except ValueError as error:  # a syntax error, bytes that are not UTF-8, or a number with thousands of digits
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    except ValueError:
+        raise ConfigError(f"{path}: a number has too many digits") from None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     if _is_deeper(tables, DEPTH):
@@ -62,8 +64,8 @@ def parse_setting(setting: str) -> tuple[str, Any]:
         return name.strip(), text
     except (RecursionError, ValueError):
         value = None
-    if value is None or _is_deeper(value, DEPTH):
-        raise ConfigError(f"--set {name.strip()}: the value is nested too deeply, or a number has too many digits")
+    if value is None or _is_deeper(value, DEPTH) or name.count(".") > DEPTH:
+        raise ConfigError(f"--set {name.strip()[:60]}: nested too deeply, or a number has too many digits")
     return name.strip(), value
 
 

@@ -56,6 +56,8 @@ def test_validation_data_of_every_kind() -> None:
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(ConfigError, match="no training data"):
         tables()
+    with pytest.raises(ConfigError, match=r"unknown key train\.stepz: did you mean train\.steps\?"):
+        tables("--set", "train.stepz=3")
     with pytest.raises(ConfigError, match="--valid-source and --valid-target belong together"):
         tables("--pairs", "a.tsv", "--valid-source", "b")
 

@@ -96,7 +96,7 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="KEY=VALUE",
-        help="any key of a recipe, such as train.checkpoint_every=200",
+        help="any key of a recipe, such as train.checkpoint_every=200 or model.attention.heads=8",
     )
 
 

@@ -1,11 +1,11 @@
-"""From a config to parts: what every family assembles its model from."""
+"""Builders of the parts of a model from its config; every family is assembled from these."""
 
 import math
 from collections.abc import Callable, Collection
 
 from torch import nn
 
-from headwise.config import ModelConfig
+from headwise.config import ModelConfig, PositionsConfig
 from headwise.errors import ConfigError
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.embedding import PATCH_EMBEDDINGS, TokenEmbedding
@@ -24,48 +24,34 @@ ORDERS = (*NORM_ORDERS, *PARALLEL)
 STACKS = ("transformer", "lstm")
 
 
-def _stretched(config: ModelConfig) -> tuple[float, int]:
-    """By how much the positions are stretched, and from which length on."""
-    scaling = config.positions.rotary.scaling
-    return scaling.factor, scaling.original_positions or config.positions.max_positions
+def _stretched(positions: PositionsConfig) -> tuple[float, int]:
+    """The factor by which rotary positions are stretched, and the length up to which they are not."""
+    scaling = positions.rotary.scaling
+    return scaling.factor, scaling.original_positions or positions.max_positions
 
 
-def _yarn(width: int, config: ModelConfig) -> Frequencies:
-    scaling = config.positions.rotary.scaling
-    return Yarn(
-        width,
-        config.positions.rotary.base,
-        *_stretched(config),
-        scaling.beta_fast,
-        scaling.beta_slow,
-        scaling.attention_factor,
-        scaling.truncate,
-    )
+def _llama3(width: int, positions: PositionsConfig) -> Frequencies:
+    rotary, scaling = positions.rotary, positions.rotary.scaling
+    return Llama3(width, rotary.base, *_stretched(positions), scaling.low_frequency, scaling.high_frequency)
 
 
-def _longrope(width: int, config: ModelConfig) -> Frequencies:
-    scaling = config.positions.rotary.scaling
-    return LongRope(
-        width,
-        config.positions.rotary.base,
-        *_stretched(config),
-        scaling.short_factors,
-        scaling.long_factors,
-        scaling.attention_factor,
-    )
+def _yarn(width: int, positions: PositionsConfig) -> Frequencies:
+    rotary, scaling = positions.rotary, positions.rotary.scaling
+    blend = (scaling.beta_fast, scaling.beta_slow)
+    return Yarn(width, rotary.base, *_stretched(positions), *blend, scaling.attention_factor, scaling.truncate)
 
 
-ROTARY_SCALINGS: dict[str, Callable[[int, ModelConfig], Frequencies]] = {
-    "none": lambda width, config: Frequencies(width, config.positions.rotary.base),
-    "linear": lambda width, config: Linear(width, config.positions.rotary.base, config.positions.rotary.scaling.factor),
-    "dynamic": lambda width, config: Dynamic(width, config.positions.rotary.base, *_stretched(config)),
-    "llama3": lambda width, config: Llama3(
-        width,
-        config.positions.rotary.base,
-        *_stretched(config),
-        config.positions.rotary.scaling.low_frequency,
-        config.positions.rotary.scaling.high_frequency,
-    ),
+def _longrope(width: int, positions: PositionsConfig) -> Frequencies:
+    rotary, scaling = positions.rotary, positions.rotary.scaling
+    divisors = (scaling.short_factors, scaling.long_factors)
+    return LongRope(width, rotary.base, *_stretched(positions), *divisors, scaling.attention_factor)
+
+
+ROTARY_SCALINGS: dict[str, Callable[[int, PositionsConfig], Frequencies]] = {
+    "none": lambda width, positions: Frequencies(width, positions.rotary.base),
+    "linear": lambda width, positions: Linear(width, positions.rotary.base, positions.rotary.scaling.factor),
+    "dynamic": lambda width, positions: Dynamic(width, positions.rotary.base, *_stretched(positions)),
+    "llama3": _llama3,
     "yarn": _yarn,
     "longrope": _longrope,
 }
@@ -104,7 +90,7 @@ def feed_forward(config: ModelConfig) -> FeedForward | GatedFeedForward:
 
 
 def layer(config: ModelConfig, pattern: Pattern, memory_width: int | None) -> Layer | ParallelLayer:
-    """One layer, with cross-attention if it has a memory to look at."""
+    """One layer; with a memory width, it has cross-attention."""
     if config.norm.order in PARALLEL:
         return ParallelLayer(
             self_attention=attention(config, config.width),
@@ -126,8 +112,9 @@ def layer(config: ModelConfig, pattern: Pattern, memory_width: int | None) -> La
     )
 
 
-def stack(config: ModelConfig, depth: int, *, causal: bool, memory_width: int | None = None) -> Stack | RecurrentStack:
-    """`depth` layers; where the residual path ends without a norm, one that closes it."""
+def stack(config: ModelConfig, *, causal: bool, memory_width: int | None = None) -> Stack | RecurrentStack:
+    """The layers of one stack, with a closing norm where the residual path does not end in one."""
+    depth = config.layers
     if config.stack == "lstm":
         cross = attention(config, memory_width) if memory_width else None
         return RecurrentStack(config.width, depth, backwards=not causal, cross_attention=cross, dropout=config.dropout)
@@ -147,7 +134,7 @@ def positions(config: ModelConfig, width: int, *, causal: bool) -> PositionEncod
         causal=causal,
         max_positions=config.positions.max_positions,
         offset=config.positions.offset,
-        frequencies=ROTARY_SCALINGS[config.positions.rotary.scaling.kind](turning - turning % 2, config),
+        frequencies=ROTARY_SCALINGS[config.positions.rotary.scaling.kind](turning - turning % 2, config.positions),
         buckets=config.positions.buckets,
         distance=config.positions.distance,
     )

@@ -1,4 +1,4 @@
-"""One plain table: family -> builder."""
+"""`build`: the model of a config, by one table of families."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ LARGEST = 2**26
 
 
 def build(config: ModelConfig, vocabulary: int, pad: int) -> nn.Module:
-    """The model of a config, freshly initialised from torch's current seed."""
+    """Build the model of a config, initialised from torch's current seed."""
     if config.family not in FAMILIES:
         raise ConfigError(f"unknown model.family {config.family!r}; there are: {', '.join(FAMILIES)}")
     check_kinds(config)

@@ -87,7 +87,7 @@ def build_causal_lm(config: ModelConfig, vocabulary: int, pad: int) -> CausalLM:
         embedding=embedding,
         positions=blocks.positions(config, config.width, causal=True),
         embedding_norm=blocks.norm(config, config.width) if config.embedding.norm else None,
-        decoder=blocks.stack(config, config.layers, causal=True),
+        decoder=blocks.stack(config, causal=True),
         output_projection=OutputProjection(output_weight, bias=config.output.bias, scale=config.output.scale),
         dropout=config.dropout,
         pad=pad,

@@ -108,7 +108,7 @@ def build_masked_lm(config: ModelConfig, vocabulary: int, pad: int) -> MaskedLM:
         positions=blocks.positions(config, width, causal=False),
         embedding_norm=blocks.norm(config, width) if config.embedding.norm else None,
         embedding_projection=nn.Linear(width, config.width) if config.embedding.width else None,
-        encoder=blocks.stack(config, config.layers, causal=False),
+        encoder=blocks.stack(config, causal=False),
         pooler=Pooler(config.width, POOLERS[config.pooling.pooler]) if config.pooling.pooler else None,
         head=_head(config, width, embedding) if config.output.language_head else None,
         next_sentence=nn.Linear(config.width, 2) if config.output.next_sentence else None,

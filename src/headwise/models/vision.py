@@ -66,7 +66,7 @@ def build_vision(config: ModelConfig, vocabulary: int, pad: int) -> VisionTransf
     model = VisionTransformer(
         embedding=PATCH_EMBEDDINGS[patches.kind](patches.channels, patches.patch_size, config.width),
         positions=blocks.positions(seen, config.width, causal=False),
-        encoder=blocks.stack(config, config.layers, causal=False),
+        encoder=blocks.stack(config, causal=False),
         pooler=Pooler(config.width, POOLERS[config.pooling.pooler]) if config.pooling.pooler else None,
         dropout=config.dropout,
         image_size=patches.image_size,

@@ -12,7 +12,7 @@ from headwise.config import Recipe
 from headwise.data.read.files import format_suffix
 from headwise.errors import CheckpointError, ConfigError
 from headwise.presets import DEFAULTS
-from headwise.recipe import override, read_recipe
+from headwise.recipe import check_keys, nested, override, read_recipe
 
 if TYPE_CHECKING:
     from headwise.train.job import Say
@@ -93,7 +93,7 @@ def run_tables(
     corpora, valid = corpus_tables(keywords, ""), corpus_tables(keywords, "valid_")
     out = keywords.get("out")
     if isinstance(recipe, Mapping):
-        tables: dict[str, Any] = dict(recipe)
+        tables: dict[str, Any] = nested(recipe)
     elif recipe is not None:
         tables = read_recipe(recipe_path(str(recipe)))
     else:
@@ -122,10 +122,7 @@ def run_tables(
     check_kinds(str(tables.get("task", "translation")), [*corpora, *valid])
     data = tables.get("data", {})
     if not isinstance(data, dict) or not data.get("train"):
-        if tables:
-            from headwise.train.start import recipe_from
-
-            recipe_from(tables)  # a misspelt key is the first thing to say
+        check_keys(Recipe, nested(tables))  # a misspelt key may be the reason
         raise ConfigError(
             "no training data: give --pairs FILE, or --source F and --target F, or --text, --labelled or --images, "
             "or a recipe, or the --out of a run that was begun"
