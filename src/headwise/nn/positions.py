@@ -109,7 +109,7 @@ class Learned(PositionEncoding):
     def embed(self, x: Tensor, positions: Tensor, longest: int | None = None) -> Tensor:
         learned, needed = self.weight.size(0) - self.offset, longest or x.size(1)
         if needed > learned:
-            raise ValueError(f"{needed} positions, but only {learned} were learned (model.max_positions)")
+            raise ValueError(f"{needed} positions, but only {learned} were learned (model.positions.max_positions)")
         return x + self.weight[positions + self.offset]
 
 

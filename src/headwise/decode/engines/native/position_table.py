@@ -39,7 +39,8 @@ class PositionTable:
         if count <= table[1]:
             return table
         if self._learned is not None:  # it ends where its table does
-            raise ValueError(f"{count} positions, but only {len(self._learned)} were learned (model.max_positions)")
+            known = len(self._learned)
+            raise ValueError(f"{count} positions, but only {known} were learned (model.positions.max_positions)")
         length = max(count, 2 * table[1], FIRST)
         self._table = table = self._rows(np.arange(length)[:, None]), length
         return table
