@@ -316,6 +316,8 @@ class TextConfig(Checked):
     bytes."""
     lossless: bool = False
     """Characters and bytes: keep line ends and runs of spaces, for language models (byte_bpe always does)."""
+    split_digits: bool = False
+    """Unigram and bpe: each digit, of any script, is a token of its own, so that numbers are copied digit by digit."""
     folder: str = ""
     """Model or tokenizer folder, ours or Hugging Face's, whose tokenizer is used; empty: one is trained."""
     vocabulary: Annotated[int, Between(0, 2**24)] = 0

@@ -449,6 +449,12 @@ def test_tokenizer_round_trip(kind: str, tmp_path: Path, capsys: Capture) -> Non
         assert f"{bad}:2: " in last_line(capsys, "tokenizer", "decode", "--ids", "--model", out, "--input", bad)
 
 
+def test_tokenizer_train_splits_digits(tmp_path: Path, capsys: Capture) -> None:
+    text, out = lines_file(tmp_path / "text", ["in 1994", "in 1995", "in 1994 or 1995"]), tmp_path / "tokenizer"
+    ok(capsys, "tokenizer", "train", text, "--out", out, "--split-digits")
+    assert ok(capsys, "tokenizer", "encode", "--model", out, "--input", text).splitlines()[0] == "▁in ▁ 1 9 9 4"
+
+
 def last_line(capsys: Capture, *arguments: object) -> str:
     """The error of a command that had printed something before it met it."""
     assert main([str(argument) for argument in arguments]) == 2

@@ -35,6 +35,7 @@ echo "I ate an apple." | headwise tokenizer encode --model my-model | headwise t
     train.add_argument("--out", required=True, metavar="DIR")
     train.add_argument("--kind", default="unigram", choices=KINDS, help="default: unigram")
     train.add_argument("--vocabulary", type=positive, default=0, metavar="N", help="default: by corpus size")
+    train.add_argument("--split-digits", action="store_true", help="unigram, bpe: each digit is a piece of its own")
     train.add_argument("--languages", nargs="+", default=[], metavar="L", help="target languages, one tag each")
     for verb, run, summary in (
         ("encode", run_tokenizer_encode, "Split text into pieces, line by line."),
@@ -50,7 +51,7 @@ def run_tokenizer_train(args: argparse.Namespace) -> int:
     from headwise.config import TextConfig
     from headwise.text.kinds import train_tokenizer
 
-    config = TextConfig(kind=args.kind, vocabulary=args.vocabulary)
+    config = TextConfig(kind=args.kind, vocabulary=args.vocabulary, split_digits=args.split_digits)
     sentences = (line for path in args.files for line in read_lines(path))
     tokenizer = train_tokenizer(config, sentences, args.languages)
     Path(args.out).mkdir(parents=True, exist_ok=True)

@@ -110,7 +110,7 @@ def distill(
     )
 
 
-TOKENIZER_KEYS = ("kind", "vocabulary", "sample", "lossless", "folder")
+TOKENIZER_KEYS = ("kind", "vocabulary", "sample", "lossless", "split_digits", "folder")
 """Keys of the text table that choose the student's tokenizer."""
 
 

@@ -13,7 +13,7 @@ from headwise.text.stored import read_parts
 from headwise.text.tokenizer import Tokenizer, check_languages
 from headwise.text.trained.byte_bpe import ByteBpe
 from headwise.text.trained.listed import Characters, Words
-from headwise.text.trained.subwords import Bpe, Unigram
+from headwise.text.trained.subwords import Bpe, Subwords, Unigram
 from headwise.text.trained.utf8_bytes import Bytes
 from headwise.text.trained.wordpiece import WordPiece
 
@@ -49,16 +49,20 @@ def train_tokenizer(
         raise ConfigError(
             f"text.lossless: a {config.kind} tokenizer cannot keep spaces; these can: {', '.join(LOSSLESS)}"
         )
+    kind = TOKENIZERS[config.kind]
+    if config.split_digits and not issubclass(kind, Subwords):
+        raise ConfigError(f"text.split_digits is for unigram and bpe, not for a {config.kind} tokenizer")
     known = check_languages(languages)
     if config.sample < 1:
         raise ConfigError(f"text.sample = {config.sample}: a tokenizer is trained on one sentence at least")
     sample, total = reservoir_sample(filter(str.strip, sentences), config.sample)
-    kind = TOKENIZERS[config.kind]
     lossless = config.lossless or kind.keeps_text
     prepared = [text for text in (map(well_formed, sample) if lossless else normalise_all(sample)) if text]
     if not prepared:
         raise DataError("a tokenizer cannot be trained: the corpus has no sentence")
     size = config.vocabulary or kind.default_vocabulary(total)
+    if issubclass(kind, Subwords):
+        return kind.train(prepared, size, known, mask=mask, split_digits=config.split_digits)
     return kind.train(prepared, size, known, mask=mask, lossless=lossless)
 
 

@@ -4,8 +4,10 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -195,7 +197,7 @@ def test_a_small_corpus_is_taken_whole_and_blank_lines_do_not_count() -> None:
 def test_the_size_comes_from_the_corpus_not_from_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
 
-    def train(sentences: list[str], vocabulary: int, languages: tuple[str, ...], mask: bool, lossless: bool) -> None:
+    def train(sentences: list[str], vocabulary: int, languages: tuple[str, ...], **options: bool) -> None:
         asked.append((len(sentences), vocabulary))
 
     def many() -> Iterator[str]:
@@ -239,6 +241,61 @@ def test_line_ends_are_known_though_lines_do_not_have_them() -> None:
 def test_lossless_is_not_for_kinds_that_drop_spaces(kind: str) -> None:
     with pytest.raises(ConfigError, match=r"text\.lossless"):
         train_tokenizer(TextConfig(kind=kind, lossless=True), CORPUS, [])
+
+
+NUMBERS = [f"In {1900 + i} it cost {i * 37 % 991},{i % 90 + 10} Euro in room B{i}" for i in range(200)]
+NUMBERS += [text.translate(dict(zip(b"0123456789", "०१२३४५६७८९", strict=True))) for text in NUMBERS]
+
+
+@pytest.fixture(scope="module")
+def splitting() -> dict[str, Tokenizer]:
+    config = TextConfig(vocabulary=600, split_digits=True)
+    return {kind: train_tokenizer(replace(config, kind=kind), [*CORPUS, *NUMBERS], ["de"]) for kind in SUBWORDS}
+
+
+@pytest.mark.parametrize("kind", SUBWORDS)
+def test_split_digits_are_pieces_of_their_own(splitting: dict[str, Tokenizer], kind: str, tmp_path: Path) -> None:
+    tokenizer = splitting[kind]
+    learnt = tokenizer.pieces(range(5 + 256, tokenizer.size))  # after the specials, a tag, and the bytes
+    assert {"0", "9", "०", "९", "▁"} <= set(learnt)
+    assert not [piece for piece in learnt if len(piece) > 1 and any(map(str.isdecimal, piece))]
+    assert not any("\t" in piece for piece in learnt)
+    assert tokenizer.pieces(tokenizer.encode("B1994 १९ 7")) == ["▁B", *"1994", "▁", *"१९", "▁", "7"]
+    joined = trained(kind, [*CORPUS, *NUMBERS], vocabulary=600)
+    assert len(joined.encode("B1994 १९ 7")) < 11
+    tokenizer.save(tmp_path)
+    assert load_tokenizer(tmp_path) == tokenizer
+
+
+@pytest.mark.parametrize("kind", SUBWORDS)
+@given(text=st.text(max_size=40) | st.text("1२٣４ a▁\x10", max_size=40), seed=st.integers(0, 99))
+def test_split_digits_lose_no_text_and_stay_split(
+    splitting: dict[str, Tokenizer], kind: str, text: str, seed: int
+) -> None:
+    tokenizer = splitting[kind]
+    for ids in (
+        tokenizer.encode(text),
+        tokenizer.sample(tokenizer.encode(text), 0.5, 8, np.random.default_rng(seed)),
+    ):
+        assert tokenizer.decode(ids) == normalise(text)
+        assert tokenizer.unk not in ids
+        spelt = [piece for piece in tokenizer.pieces(ids) if not piece.startswith("<0x")]
+        assert all(len(piece) == 1 for piece in spelt if any(map(str.isdecimal, piece)))
+
+
+def test_split_digits_is_for_subwords() -> None:
+    with pytest.raises(ConfigError, match=r"text\.split_digits is for unigram and bpe, not for a byte_bpe tokenizer"):
+        train_tokenizer(TextConfig(kind="byte_bpe", split_digits=True), CORPUS, [])
+
+
+@pytest.mark.parametrize("kind", SUBWORDS)
+def test_bytes_that_are_no_text_decode_to_the_replacement_character(
+    tokenizers: dict[str, Tokenizer], kind: str
+) -> None:
+    """Only a model generates them: a byte that cannot begin a character, one that is missing its continuation."""
+    tokenizer = tokenizers[kind]
+    ids = tokenizer.piece_ids(["t", "<0x80>", "<0xE2>", "<0x82>", "▁", "t", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>"])
+    assert tokenizer.decode(ids) == "t\ufffd\ufffd\ufffd t😀"
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)

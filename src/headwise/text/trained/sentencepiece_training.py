@@ -32,16 +32,27 @@ THREADS = 8
 """Number of threads. It is fixed because the order in which counts are summed, and so the model, depends on it."""
 
 _BYTES = 256
+_BESIDE_DIGITS = re.compile(r"(?<=\d)|(?=\d)")
+"""The places before and after each decimal digit, of any script."""
+_BOUNDARY = "\t"
+"""No piece that SentencePiece learns contains this character, which normalised text does not have."""
 _RESERVED = "▅"
 """SentencePiece skips every sentence that contains this character."""
 
 
 def train_model(
-    kind: str, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...], mask: bool = False
+    kind: str,
+    sentences: Sequence[str],
+    vocabulary: int,
+    languages: tuple[str, ...],
+    *,
+    mask: bool = False,
+    split_digits: bool = False,
 ) -> bytes:
     """Train a unigram or bpe model with at most `vocabulary` pieces and serialise it.
 
-    A repeated sentence counts once: boilerplate should not determine the pieces.
+    A repeated sentence counts once: boilerplate should not determine the pieces. With `split_digits` no piece has a
+    digit beside another character. SentencePiece has this too, but for ASCII digits only.
     """
     names = special_names(languages, mask)
     room = vocabulary - len(names) - _BYTES
@@ -50,6 +61,8 @@ def train_model(
             f"text.vocabulary = {vocabulary} is too small: {len(names)} special tokens and {_BYTES} bytes come first"
         )
     prepared = list(dict.fromkeys(part for sentence in sentences for part in _prepare(sentence)))
+    if split_digits:
+        prepared = [_BESIDE_DIGITS.sub(_BOUNDARY, sentence) for sentence in prepared]
     coverage = _coverage(prepared, room)
     with _seeds(kind, prepared, coverage) as seeds:
         model = _train(kind, prepared, vocabulary, names, coverage, seeds)

@@ -23,7 +23,7 @@ MOST_CANDIDATES = 512
 """The most segmentations that SentencePiece lists."""
 
 
-class _Subwords(Tokenizer):
+class Subwords(Tokenizer):
     """A SentencePiece tokenizer; unigram and bpe differ in how they draw a segmentation."""
 
     def __init__(self, parts: Parts) -> None:
@@ -45,8 +45,10 @@ class _Subwords(Tokenizer):
         *,
         mask: bool = False,
         lossless: bool = False,
+        split_digits: bool = False,
     ) -> Self:
-        model = train_model(cls.kind, sentences, vocabulary, languages, mask)
+        """Train on `sentences`; with `split_digits` each digit is a piece of its own."""
+        model = train_model(cls.kind, sentences, vocabulary, languages, mask=mask, split_digits=split_digits)
         return cls(Parts(languages, model=model, settings={"mask": mask}))
 
     @property
@@ -93,7 +95,7 @@ class _Subwords(Tokenizer):
         return escape(normalise(self._decode(ids)))
 
 
-class Unigram(_Subwords):
+class Unigram(Subwords):
     """The unigram tokenizer of Kudo (2018): a text has many segmentations, each with a probability."""
 
     kind = "unigram"
@@ -130,7 +132,7 @@ class Unigram(_Subwords):
         return scores
 
 
-class Bpe(_Subwords):
+class Bpe(Subwords):
     """The BPE tokenizer: applies merges in the order of their frequency in training."""
 
     kind = "bpe"
