@@ -116,7 +116,9 @@ def test_an_unknown_option(command: str, capsys: Capture) -> None:
     ("arguments", "says"),
     [
         ([], "COMMAND"),
-        (["fly"], "fly"),
+        (["fly"], "choose from train, translate,"),
+        (["transalte", "x"], "there is no 'transalte': did you mean translate?"),
+        (["train", "--pairs", "x", "--preset", "tiney"], "did you mean tiny?"),
         (["translate", "x", "--beam", "0"], "'0'"),
         (["translate", "x", "--candidates", "many"], "'many'"),
         (["translate", "x", "--candidates", "-1"], "--candidates"),
@@ -163,6 +165,12 @@ def test_no_model(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPat
     uses = [[command, "x"] for command in ("translate", "generate", "fill", "embed", "classify")]
     for command in (*uses, ["inspect", "x", "--out", "x.png"], ["evaluate", "--pairs", "x"]):
         assert "not a model folder" in wrong(capsys, *command, "--model", "empty")
+    for command in (["translate", "x", "--model"], ["info"], ["shortlist"], ["tokenizer", "decode", "--model"]):
+        said = wrong(
+            capsys, *command, "Helsinki-NLP/opus-mt-en-de", *(["--pairs", "x"] if command == ["shortlist"] else [])
+        )
+        assert "Nothing is downloaded" in said
+        assert "`hf download Helsinki-NLP/opus-mt-en-de --local-dir opus-mt-en-de`" in said
     assert "nowhere" in wrong(capsys, "info", "nowhere")
     assert "nowhere" in wrong(capsys, "average", "nowhere", "--out", "mean")
     assert "nowhere" in wrong(capsys, "tokenizer", "encode", "--model", "nowhere", "--input", "x")
@@ -170,6 +178,38 @@ def test_no_model(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPat
 
 def test_a_device_that_is_not_there(model: Path, capsys: Capture) -> None:
     assert "'warp'" in wrong(capsys, "translate", "x", "--model", model, "--device", "warp")
+
+
+def test_quiet_leaves_results_and_errors(model: Path, capsys: Capture) -> None:
+    start = ["translate", "--model", str(model), "日本語"]
+    assert main(start) == 0
+    noted = capsys.readouterr()
+    assert "characters that the model has not learnt" in noted.err
+    assert main([*start, "--quiet"]) == 0
+    assert capsys.readouterr() == (noted.out, "")
+    assert "does not translate to fr" in wrong(capsys, *start, "--quiet", "--to", "fr")
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["tran"], ["translate"]),
+        (["score", "--js"], ["--json"]),
+        (["tokenizer", "enc"], ["encode"]),
+        (["translate", "--beam", "4", "--qui"], ["--quiet"]),
+    ],
+)
+def test_bash_completes_commands_and_options(words: list[str], completed: list[str], capsys: Capture) -> None:
+    script = ok(capsys, "completion", "bash")
+    call = f"COMP_WORDS=(headwise {' '.join(words)}); COMP_CWORD={len(words)}; _headwise; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(["bash", "-c", script + call], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == completed
+
+
+def test_other_shells_complete_every_command(capsys: Capture) -> None:
+    for shell_name in ("zsh", "fish"):
+        script = ok(capsys, "completion", shell_name)
+        assert all(command in script for command in COMMANDS)
 
 
 # --- translate -----------------------------------------------------------------------------------------
@@ -216,6 +256,14 @@ def test_output_is_utf_8_whatever_the_locale(model: Path) -> None:
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in done.stdout.decode().splitlines()]
     assert records[0]["source"] == "Äpfel 苹果"
+
+
+def test_arguments_are_utf_8_whatever_the_locale(model: Path) -> None:
+    """In the locale C, without UTF-8 mode, Python decodes arguments as ASCII."""
+    c = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = shell("translate", "--model", model, "--json", "The café is closed.", **c)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.decode())["source"] == "The café is closed."
 
 
 def test_a_reader_that_has_seen_enough(model: Path, tmp_path: Path) -> None:
@@ -372,6 +420,10 @@ def test_score(model: Path, tmp_path: Path, capsys: Capture) -> None:
     lines = ok(capsys, "score", "--model", model, "--source", source, "--target", target).splitlines()
     expected = headwise.Translator(model).score(SOURCES, TARGETS)
     assert [float(line) for line in lines] == pytest.approx(expected, abs=1e-4)
+    records = ok(capsys, "score", "--model", model, "--source", source, "--target", target, "--json").splitlines()
+    for record, pair, score in zip(map(json.loads, records), PAIRS, expected, strict=True):
+        assert (record["source"], record["target"]) == pair
+        assert record["score"] == pytest.approx(score, abs=1e-4)
     sums = ok(capsys, "score", "--model", model, "--source", source, "--target", target, "--length-penalty", 0)
     assert len(sums.splitlines()) == len(PAIRS)
     assert sums != "\n".join(lines)

@@ -1,5 +1,6 @@
 """The commands for models that do not translate: texts, a file or a pipe in; the wrong model or text is one line."""
 
+import copy
 import dataclasses
 import json
 import lzma
@@ -25,7 +26,7 @@ from headwise.models.folder.load import load, save_model
 from headwise.models.folder.weights import weights_of
 from headwise.recipe import replaced
 from tests.commands import Capture, contents, lines_file, ok, wrong
-from tests.kinds import BERT, LABELS, LLAMA, classifier, encoder, language_model, picture, remembering, seer
+from tests.kinds import BERT, GPT, LABELS, LLAMA, classifier, encoder, language_model, picture, remembering, seer
 from tests.taught import SHAPE, SOURCES, TARGETS, taught
 
 MARIAN = replaced(SHAPE, {"norm.order": "post", "positions.kind": "sinusoidal_halves", "output.bias": True})
@@ -183,6 +184,23 @@ def test_generate(models: dict[str, Path], capsys: Capture) -> None:
     greedy = generator.generate("A", options=GenerateOptions(beam=3, candidates=3))
     lines = ok(capsys, *start, "--beam", 3, "--candidates", 3, "A", "A").splitlines()
     assert lines == [f"{number}\tA{each.text}" for number in (1, 2) for each in greedy.candidates]
+
+
+def test_a_screen_is_not_filled_with_blank_lines(tmp_path: Path, capsys: Capture) -> None:
+    """A model that has hardly been trained generates the most frequent character again and again."""
+    loaded = copy.deepcopy(language_model(replaced(GPT, {"output.bias": True})))
+    assert loaded.tokenizer is not None
+    (line_break,) = loaded.tokenizer.encode("\n")
+    bias = dict(loaded.model.named_parameters())["output_projection.bias"]
+    bias.data[line_break] = 1000
+    save_model(tmp_path / "gpt", loaded)
+    start = ["generate", "--model", str(tmp_path / "gpt"), "--max-tokens", "9"]
+    for texts in (["A dog"], ["A dog", "A cat"]):
+        assert main([*start, *texts]) == 0
+        printed = capsys.readouterr()
+        assert printed.out.splitlines() == texts
+        assert f"only white space was generated for {len(texts)} text" in printed.err
+    assert records(ok(capsys, *start, "A dog", "--json"))[0]["text"] == "\n" * 9
 
 
 def test_generate_at_random(models: dict[str, Path], capsys: Capture) -> None:

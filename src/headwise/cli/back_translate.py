@@ -1,6 +1,7 @@
 """headwise back-translate"""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from headwise.cli.console import Countdown, say
@@ -10,7 +11,6 @@ from headwise.cli.options import (
     add_languages,
     add_sampling,
     as_utf8,
-    existing_model,
     positive,
     sampling,
 )
@@ -79,7 +79,7 @@ def run_back_translate(args: argparse.Namespace) -> int:
     )
     with StopRequest(once=not share.together) as stop, Countdown("lines") as countdown:
         result = back_translate(
-            existing_model(args.model),
+            Path(args.model),
             args.text or [],
             args.out,
             source=args.source_language,

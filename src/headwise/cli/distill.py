@@ -1,10 +1,11 @@
 """headwise distill"""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from headwise.cli.console import Countdown, say
-from headwise.cli.options import add_beam, add_command, add_languages, existing_model, positive
+from headwise.cli.options import add_beam, add_command, add_languages, positive
 from headwise.cli.shard import add_shard, own_device, share_of
 from headwise.cli.train import add_pairs, add_run_options, add_valid_pairs, run_keywords
 from headwise.errors import ConfigError
@@ -61,7 +62,7 @@ def run_distill(args: argparse.Namespace) -> int:
     if not args.out:
         raise ConfigError("no output folder: give --out DIR")
     keywords = run_keywords(args)
-    teacher = existing_model(args.teacher)
+    teacher = Path(args.teacher)
     with StopRequest(once=not share.together) as stop, Countdown("lines") as countdown:
         result = distill(
             teacher,

@@ -3,8 +3,9 @@
 import argparse
 import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from headwise.cli.console import say
 from headwise.cli.options import (
     add_candidates,
     add_command,
@@ -17,6 +18,9 @@ from headwise.cli.options import (
     positive,
     sampling,
 )
+
+if TYPE_CHECKING:
+    from headwise.decode.generator import GenerateOptions, Generator
 
 
 def add_generate(commands: Any) -> None:
@@ -59,21 +63,16 @@ def run_generate(args: argparse.Namespace) -> int:
     )
     texts = given_texts(args, "continue")
     generator = Generator(model_folder(args), device=args.device)
-    single = len(args.text) == 1 and args.beam == args.candidates == 1 and not args.json and not args.output
-    if single:
-        (prompt,) = next(texts)
-        unprinted = iter([prompt])  # printed with the first piece: an error may come before it
-        generator.generate(
-            prompt, options=options, watch=lambda piece: print(next(unprinted, "") + piece, end="", flush=True)
-        )
-        print(next(unprinted, ""))
+    if len(args.text) == 1 and args.beam == args.candidates == 1 and not args.json and not args.output:
+        print_while_generated(generator, next(texts)[0], options)
         return 0
-    done = 0
+    done = blank = 0
     with output(args.output) as file:
         for chunk in texts:
             for result in generator.generate(chunk, options=replace(options, seed=args.seed + done)):
                 done += 1
                 for candidate in result.candidates:
+                    blank += candidate.text.isspace()
                     if args.json:
                         record = {
                             "prompt": candidate.prompt,
@@ -85,6 +84,32 @@ def run_generate(args: argparse.Namespace) -> int:
                         print(json.dumps(record, ensure_ascii=False), file=file)
                     else:
                         number = f"{done}\t" if args.candidates > 1 else ""
-                        print(number + candidate.prompt + candidate.text, file=file)
+                        print(number + candidate.prompt + candidate.text.rstrip(), file=file)
             file.flush()
+    note_blank(blank)
     return 0
+
+
+def print_while_generated(generator: "Generator", prompt: str, options: "GenerateOptions") -> None:
+    """Print a text piece by piece, without white space at its end: a model that repeats it would fill the screen."""
+    unprinted = prompt  # printed with the first piece: an error may come before it
+
+    def show(piece: str) -> None:
+        nonlocal unprinted
+        unprinted += piece
+        if piece.strip():
+            kept = unprinted.rstrip()
+            print(kept, end="", flush=True)
+            unprinted = unprinted[len(kept) :]
+
+    text = generator.generate(prompt, options=options, watch=show).text
+    print("" if text.strip() else prompt)
+    note_blank(int(text.isspace()))
+
+
+def note_blank(texts: int) -> None:
+    if texts:
+        say(
+            f"headwise: only white space was generated for {texts} text{'s' * (texts > 1)}: train the model longer, or "
+            "try --sample"
+        )

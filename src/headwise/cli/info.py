@@ -3,9 +3,10 @@
 import argparse
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from headwise.cli.options import add_command, existing_model
+from headwise.cli.options import add_command
 
 
 def add_info(commands: Any) -> None:
@@ -36,7 +37,7 @@ def lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def run_info(args: argparse.Namespace) -> int:
     from headwise.info import describe_folder, describe_installation
 
-    facts = describe_folder(existing_model(args.folder)) if args.folder else describe_installation()
+    facts = describe_folder(Path(args.folder)) if args.folder else describe_installation()
     if args.json:
         print(json.dumps(facts, ensure_ascii=False))
     else:

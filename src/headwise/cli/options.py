@@ -93,24 +93,12 @@ def add_candidates(command: argparse.ArgumentParser, per: str) -> None:
 def model_folder(args: argparse.Namespace) -> Path:
     """The folder of --model, or the place where a model may be expected."""
     if args.model:
-        return existing_model(args.model)
+        return Path(args.model)
     if os.environ.get("HEADWISE_MODEL"):
-        return existing_model(os.environ["HEADWISE_MODEL"])
+        return Path(os.environ["HEADWISE_MODEL"])
     if Path("config.json").is_file():
         return Path()
     raise ConfigError("which model? Give --model DIR, or set HEADWISE_MODEL")
-
-
-def existing_model(name: str) -> Path:
-    """A model's folder; for the name of a model on the Hugging Face Hub, the error says how to get it."""
-    path = Path(name)
-    if not path.exists() and name.count("/") == 1 and not path.parent.exists() and not name.startswith((".", "/", "~")):
-        folder = name.split("/")[1]
-        raise ConfigError(
-            f"{name}: no such model folder. Nothing is downloaded: if this is a model of the Hugging Face Hub, run "
-            f"`hf download {name} --local-dir {folder}` and give {folder}"
-        )
-    return path
 
 
 def translator(args: argparse.Namespace, device: str | None = None) -> "Translator":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwise.cli.console import Countdown, say
-from headwise.cli.options import add_command, add_languages, existing_model, positive
+from headwise.cli.options import add_command, add_languages, positive
 from headwise.cli.train import add_pairs
 from headwise.errors import CheckpointError, ConfigError
 
@@ -62,7 +62,7 @@ def run_shortlist(args: argparse.Namespace) -> int:
     from headwise.nn.int8 import is_fast_here
 
     started = time.monotonic()
-    folder = existing_model(args.model)
+    folder = Path(args.model)
     engine = "int8" if is_fast_here() else "auto"
     translator = Translator(folder, device="cpu", engine=engine, shortlist=False, say=say)
     direction = translator.direction(args.source_language, args.target_language)

@@ -154,6 +154,8 @@ def test_a_run_before_its_first_checkpoint_says_so(tmp_path: Path) -> None:
 def test_what_is_no_model_folder(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="nowhere: no such model folder"):
         load(tmp_path / "nowhere")
+    with pytest.raises(CheckpointError, match=r"Nothing is downloaded: .*`hf download owner/name --local-dir name`"):
+        load("owner/name")
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError, match="file: is a file, not a model folder"):
         load(str(tmp_path / "file"))

@@ -55,8 +55,7 @@ def load(folder: str | Path, device: str | torch.device = "cpu", *, int8: bool =
 
 def read_model(folder: Path, *, int8: bool = False) -> tuple[Description, Weights]:
     """Description and weights of the model in a folder."""
-    if not folder.exists():
-        raise CheckpointError(f"{folder}: no such model folder")
+    check_exists(folder)
     if is_foreign(folder):
         return read_published(folder)
     if not folder.is_dir():
@@ -72,8 +71,22 @@ def read_model(folder: Path, *, int8: bool = False) -> tuple[Description, Weight
     return description, weights
 
 
+def check_exists(folder: Path) -> None:
+    """Refuse a folder that does not exist; for the name of a model on the Hugging Face Hub, say how to get it."""
+    if folder.exists():
+        return
+    message = f"{folder}: no such model folder"
+    if len(folder.parts) == 2 and not folder.is_absolute() and not folder.parent.exists():
+        message += (
+            ". Nothing is downloaded: if this is a model of the Hugging Face Hub, run "
+            f"`hf download {folder} --local-dir {folder.name}` and give {folder.name}"
+        )
+    raise CheckpointError(message)
+
+
 def read_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a model, or of a folder that holds nothing else."""
+    check_exists(folder)
     if not is_foreign(folder):
         return load_tokenizer(folder)
     tokenizer = published_tokenizer(folder, read_foreign(folder))
