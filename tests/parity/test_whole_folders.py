@@ -81,7 +81,7 @@ def test_classes_that_do_not_exclude_each_other_have_a_probability_each(tmp_path
 
 @pytest.mark.parametrize("problem", ["regression", "ranking"])
 def test_outputs_that_mean_something_else_are_refused(tmp_path: Path, problem: str) -> None:
-    with pytest.raises(CheckpointError, match=r"regression with 3 outputs|'ranking' is not known"):
+    with pytest.raises(CheckpointError, match=r"regression with 3 outputs|'ranking' is not supported"):
         load(classifier(tmp_path, problem_type=problem))
 
 
@@ -227,7 +227,7 @@ def test_settings_of_generation_that_are_not_obeyed_are_named(tmp_path: Path) ->
     folder = decoder(tmp_path, "Llama")
     generation = {"no_repeat_ngram_size": 3, "repetition_penalty": 1.0, "min_length": 5, "bad_words_ids": [[4]]}
     (folder / "generation_config.json").write_text(json.dumps(generation))
-    with pytest.warns(UserWarning, match=r"not obeyed here: no_repeat_ngram_size = 3, min_length = 5$"):
+    with pytest.warns(UserWarning, match=r"not supported and are ignored: no_repeat_ngram_size = 3, min_length = 5$"):
         load(folder)
     (folder / "generation_config.json").write_text(json.dumps({"bad_words_ids": [[4], [5, 6]], "suppress_tokens": [1]}))
     with pytest.warns(UserWarning, match="suppress_tokens = .*, bad_words_ids"):

@@ -16,6 +16,7 @@ from headwise.models.folder.weights import set_weights, weights_of
 from headwise.models.published import rules
 from headwise.models.published.exchange import Imported, export_published, fitting_family, import_published
 from headwise.models.published.formats.value import Foreign
+from headwise.nn.positions import Sinusoidal
 from headwise.recipe import model_config, replaced
 
 VOCABULARY = 13
@@ -71,6 +72,18 @@ CONFIGS = {
             "patches.patch_size": 4,
         }
     ),
+    "roformer": model_config(
+        {
+            **TINY,
+            "family": "masked_lm",
+            "feed_forward.activation": "gelu",
+            "positions.kind": "rotary",
+            "embedding.scale": False,
+            "embedding.norm": True,
+            "embedding.segments": 2,
+            "output.bias": True,
+        }
+    ),
 }
 
 Tensors = dict[str, Tensor]
@@ -107,11 +120,11 @@ def test_a_published_model_finds_its_family_and_comes_back(model_type: str) -> N
 
 
 def test_an_unknown_architecture_is_named_and_the_known_ones_too() -> None:
-    with pytest.raises(CheckpointError, match=r"RetNetForCausalLM is not known here.*BartForConditionalGeneration"):
+    with pytest.raises(CheckpointError, match=r"RetNetForCausalLM is not supported.*BartForConditionalGeneration"):
         import_published(published("bart", architectures=["RetNetForCausalLM"], model_type="retnet"))
-    with pytest.raises(CheckpointError, match="the architecture retnet is not known"):
+    with pytest.raises(CheckpointError, match="the architecture retnet is not supported"):
         import_published(published("bart", architectures=None, model_type="retnet"))
-    with pytest.raises(CheckpointError, match=r"\(none named\) is not known"):
+    with pytest.raises(CheckpointError, match=r"\(none named\) is not supported"):
         import_published(published("bart", architectures=[], model_type=None))
 
 
@@ -137,7 +150,7 @@ def test_a_wrong_shape_is_an_error(model_type: str) -> None:
     foreign = published(model_type)
     for name, tensor in foreign.tensors.items():
         wrong = torch.cat((tensor, tensor))
-        with pytest.raises(CheckpointError, match=r"has the shape|has a shape that cannot be"):
+        with pytest.raises(CheckpointError, match=r"has the (impossible )?shape"):
             loaded(changed(foreign, lambda tensors, name=name, wrong=wrong: tensors.update({name: wrong})))  # type: ignore[misc]
 
 
@@ -171,18 +184,48 @@ def test_a_tied_matrix_may_lie_under_another_of_its_names() -> None:
 )
 def test_a_stored_table_of_positions_must_be_the_computed_one(model_type: str, name: str) -> None:
     foreign = changed(published(model_type), lambda tensors: tensors.update({name: torch.ones(16, 8)}))
-    with pytest.raises(CheckpointError, match=f"{name} is not the table"):
+    with pytest.raises(CheckpointError, match=f"{name} is not the position table"):
         import_published(foreign)
 
 
 def test_a_computed_table_may_be_stored_in_half_precision() -> None:
-    table = torch.linspace(-1, 1, 128).view(16, 8)
-    name = rules.Computed("positions", table)
+    encoding = Sinusoidal(8)
+    table = encoding.table(torch.arange(16))
+    name = rules.Computed("positions", encoding, 16)
     rules._check_redundant(name, {"positions": table.bfloat16()}, "here")
-    with pytest.raises(CheckpointError, match="positions is not the table"):
+    with pytest.raises(CheckpointError, match="positions is not the position table"):
         rules._check_redundant(name, {"positions": (table + 0.02).bfloat16()}, "here")
-    with pytest.raises(CheckpointError, match="positions is not the table"):
+    with pytest.raises(CheckpointError, match="positions is not the position table"):
         rules._check_redundant(name, {"positions": table.long()}, "here")
+
+
+@pytest.mark.parametrize(
+    ("model_type", "name"),
+    [
+        ("marian", "model.encoder.embed_positions.weight"),
+        ("m2m_100", "model.decoder.embed_positions.weights"),
+        ("roformer", "roformer.encoder.embed_positions.weight"),
+    ],
+)
+def test_an_absurd_number_of_positions_makes_no_table_of_that_size(
+    model_type: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[int] = []
+    table = Sinusoidal.table
+    monkeypatch.setattr(
+        Sinusoidal, "table", lambda self, positions: computed.append(len(positions)) or table(self, positions)
+    )
+    loaded(published(model_type, max_position_embeddings=2**24))
+    stored = torch.ones(5, 4 if model_type == "roformer" else 8)
+    with pytest.raises(CheckpointError, match=f"{name} is not the position table"):
+        import_published(
+            changed(
+                published(model_type, max_position_embeddings=2**24), lambda tensors: tensors.update({name: stored})
+            )
+        )
+    assert computed == [5]
+    with pytest.raises(CheckpointError, match=r"max_positions must be at most 16,777,216"):
+        import_published(published(model_type, max_position_embeddings=2**40))
 
 
 @pytest.mark.parametrize(
@@ -260,11 +303,11 @@ def test_t5_ties_and_scales_whichever_version_wrote_it(
 
 
 def test_what_no_family_can_say_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"lacks: .*norm.kind = 'rms'"):
+    with pytest.raises(ConfigError, match=r"does not have: .*norm.kind = 'rms'"):
         fitting_family(replaced(BART, {"norm.kind": "rms"}))
-    with pytest.raises(ConfigError, match=r"this model is not a marian: its .*positions.kind = 'learned'"):
+    with pytest.raises(ConfigError, match=r"as marian, which does not have: .*positions.kind = 'learned'"):
         fitting_family(BART, "marian")
-    with pytest.raises(ConfigError, match="no published family 'retnet'"):
+    with pytest.raises(ConfigError, match="unknown published family 'retnet'"):
         fitting_family(BART, "retnet")
 
 

@@ -1,4 +1,4 @@
-"""A published model as ours, and ours as a published one."""
+"""Conversion of published models to ours, and of ours to published ones."""
 
 import dataclasses
 import re
@@ -21,7 +21,7 @@ from headwise.recipe import dotted, from_tables, replaced, to_tables
 
 @dataclasses.dataclass(frozen=True)
 class Imported:
-    """A published model in our words, before it is built."""
+    """A published model under our names, before it is built."""
 
     config: ModelConfig
     weights: Weights
@@ -34,7 +34,7 @@ class Imported:
 
 
 def import_published(foreign: Foreign) -> Imported:
-    """Config and weights of a published model; an unknown architecture or a tensor that does not fit is an error."""
+    """Convert a published model; an unknown architecture or a tensor that does not fit is an error."""
     family, head = _family_of(foreign)
     tensors = _tidied(foreign.tensors, family)
     published = Published(foreign.config, foreign.where, tensors)
@@ -55,16 +55,18 @@ def import_published(foreign: Foreign) -> Imported:
 
 
 def _read_config(published: Published, family: Family, head: Head) -> tuple[ModelConfig, tuple[str, ...], Ids]:
-    """Config, labels and special tokens; what is of the wrong type in config.json is an error here, not later."""
+    """Config, labels and special tokens of a config.json; a value of the wrong type is an error here, not later."""
     try:
         config = dataclasses.replace(family.config_in(published, head), preset=None)
         labels = published.labels if head == "classifier" else ()
-        ids = _ids(published, family)
+        ids = _ids(published)
         from_tables(Ids, to_tables(ids))
-        if type(published.get("vocab_size", 0)) is not int or not all(isinstance(label, str) for label in labels):
-            raise ConfigError("vocab_size must be a whole number, and labels texts")
+        if type(published.get("vocab_size", 0)) is not int:
+            raise ConfigError("vocab_size must be a whole number")
+        if not all(isinstance(label, str) for label in labels):
+            raise ConfigError("the labels in id2label must be strings")
     except (ConfigError, TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
-        raise CheckpointError(f"{published.where}: its config.json has a value of the wrong type: {error}") from None
+        raise CheckpointError(f"{published.where}: its config has an invalid value: {error}") from None
     return config, labels, ids
 
 
@@ -77,12 +79,12 @@ def export_published(
     labels: tuple[str, ...] = (),
     multi_label: bool = False,
 ) -> tuple[dict[str, Any], Weights]:
-    """config.json and tensors of the published family that has this shape (`model_type` names one of several)."""
+    """The config.json and tensors of a model in the published family that fits it (`model_type`: in this family)."""
     if config.family == "encoder_decoder" and config.positions.kind == "sinusoidal":
         config, weights = in_halves(config, weights)
     family = fitting_family(config, model_type)
     head = _head_of(config)
-    architecture = next(name for name, stands in family.architectures.items() if stands == head)
+    architecture = next(name for name, its_head in family.architectures.items() if its_head == head)
     described: dict[str, Any] = {
         "architectures": [architecture],
         "model_type": family.model_type,
@@ -91,8 +93,8 @@ def export_published(
         **family.config_out(config),
     }
     if described.get("pad_token_id") not in (None, ids.pad):
-        told = described["pad_token_id"]
-        raise ConfigError(f"a {family.model_type} with these positions would have the padding id {told}, not {ids.pad}")
+        pad = described["pad_token_id"]
+        raise ConfigError(f"a {family.model_type} with these positions has the padding id {pad}, not {ids.pad}")
     if family.is_image:
         del described["vocab_size"]
     if config.classes:
@@ -107,54 +109,64 @@ def export_published(
 
 
 def fitting_family(config: ModelConfig, model_type: str = "") -> Family:
-    """The family whose config can say all of this one, and says nothing else."""
+    """The published family whose config.json expresses this config exactly."""
     known = {family.model_type: family for family in PUBLISHED}
     if model_type and model_type not in known:
-        raise ConfigError(f"no published family {model_type!r}; there are: {', '.join(known)}")
+        raise ConfigError(f"unknown published family {model_type!r}; there are: {', '.join(known)}")
     for family in [known[model_type]] if model_type else PUBLISHED:
         if not _unexpressed(config, family):
             return family
     if model_type:
-        raise ConfigError(f"this model is not a {model_type}: its {', '.join(_unexpressed(config, known[model_type]))}")
+        differing = ", ".join(_unexpressed(config, known[model_type]))
+        raise ConfigError(f"this model cannot be written as {model_type}, which does not have: {differing}")
     nearest = min(PUBLISHED, key=lambda family: _distance(config, family))
     raise ConfigError(
-        f"no published family has this shape; the nearest, {nearest.model_type}, lacks: "
+        f"no published family fits this model; the nearest, {nearest.model_type}, does not have: "
         f"{', '.join(_unexpressed(config, nearest))}"
     )
 
 
 def _distance(config: ModelConfig, family: Family) -> int:
-    """How many fields would be lost; more than all of them where the two cannot even be compared."""
+    """The number of fields that a family cannot express; more than there are where the two cannot be compared."""
     lost = _unexpressed(config, family)
     return len(lost) if all(" = " in field for field in lost) else len(dotted(to_tables(config)))
 
 
-UNSHAPED = {"preset", "init", "dropout", "attention.dropout", "feed_forward.dropout"}
-"""Keys that change nothing about a trained model."""
+UNEXPRESSED = {"preset", "init", "dropout", "attention.dropout", "feed_forward.dropout"}
+"""Keys that need no counterpart: they do not change what a trained model computes."""
 
 
 def _unexpressed(config: ModelConfig, family: Family) -> list[str]:
-    """The fields that would be lost, as `name = value`."""
+    """The fields that the config.json of a family cannot express, as `name = value`."""
     head = _head_of(config)
     if head not in family.architectures.values():
         return [f"head ({head})"]
     try:
         written = {name.theirs for name in family.names(config) if isinstance(name, Rule)}
-        described = _with_labels(family.config_out(config), config)
+        described = {**family.config_out(config), "num_labels": config.classes}
         again = family.config_in(Published(described, family.model_type, written), head)
     except (CheckpointError, ConfigError, KeyError, ValueError) as error:
         return [str(error)]
     before, after = (dotted(to_tables(normalised(each))) for each in (config, again))
-    unused = UNSHAPED | UNUSED.get(config.family, set())
+    return [
+        f"{name} = {value!r}"
+        for name, value in before.items()
+        if value != after.get(name) and not name.startswith(_unused(config))
+    ]
+
+
+def _unused(config: ModelConfig) -> tuple[str, ...]:
+    """Keys, or beginnings of keys, that this model does not use."""
+    unused = UNEXPRESSED | UNUSED.get(config.family, set())
     if not config.classes:
         unused |= {"pooling.kind"}
     if config.family == "masked_lm" and not config.output.language_head:
         unused |= {"tie", "output.bias", "output.scale"}
     if config.positions.kind != "rotary":
-        unused |= {key for key in before if key.startswith("positions.rotary.")}
+        unused |= {"positions.rotary."}
     if config.positions.kind != "relative":
         unused |= {"positions.buckets", "positions.distance"}
-    return [f"{name} = {before[name]!r}" for name in before if name not in unused and before[name] != after.get(name)]
+    return tuple(unused)
 
 
 UNUSED: dict[str, set[str]] = {
@@ -163,11 +175,11 @@ UNUSED: dict[str, set[str]] = {
     "masked_lm": set(),
     "vision": {"positions.max_positions", "tie", "output.language_head", "embedding.scale"},
 }
-"""Keys that a family does not read."""
+"""Keys that the models of a family (ours) do not use."""
 
 
 def normalised(config: ModelConfig) -> ModelConfig:
-    """The config with every value given that may be left out, so that equal models have equal configs."""
+    """The config with the defaults of all optional values filled in, so that equal models have equal configs."""
     attention, side = config.attention, config.encoder_side
     bias = config.bias if attention.bias is None else attention.bias
     return replaced(
@@ -188,10 +200,6 @@ def normalised(config: ModelConfig) -> ModelConfig:
     )
 
 
-def _with_labels(described: dict[str, Any], config: ModelConfig) -> dict[str, Any]:
-    return {**described, "num_labels": config.classes} if config.classes else described
-
-
 def _head_of(config: ModelConfig) -> Head:
     if config.classes:
         return "classifier"
@@ -206,26 +214,25 @@ def _family_of(foreign: Foreign) -> tuple[Family, Head]:
         raise CheckpointError(f"{foreign.where}: architectures in config.json must be a list of names")
     kind = foreign.config.get("model_type")
     for family in PUBLISHED:
-        for architecture in named:
-            if architecture in family.architectures and kind in (None, family.model_type):
-                return family, family.architectures[architecture]
-    for family in PUBLISHED:
-        if not named and family.model_type == kind:
+        found = [family.architectures[name] for name in named if name in family.architectures]
+        if found and kind in (None, family.model_type):
+            return family, found[0]
+        if not named and kind == family.model_type:
             return family, next(iter(family.architectures.values()))
     known = ", ".join(name for family in PUBLISHED for name in family.architectures)
-    what = ", ".join(map(str, named)) or kind or "(none named)"
-    raise CheckpointError(f"{foreign.where}: the architecture {what} is not known here; there are: {known}")
+    what = ", ".join(named) or kind or "(none named)"
+    raise CheckpointError(f"{foreign.where}: the architecture {what} is not supported; there are: {known}")
 
 
 PROBLEMS = ("single_label_classification", "multi_label_classification", "regression")
 
 
 def _problem(published: Published) -> str:
-    """Meaning of a classifier's outputs; a single output is a regression by default, as in the reference."""
+    """The problem type of a classifier; with a single output it is regression by default, as in the reference."""
     problem: str = published.get("problem_type", PROBLEMS[2] if published.classes == 1 else PROBLEMS[0])
     if problem not in PROBLEMS:
         raise CheckpointError(
-            f"{published.where}: problem_type {problem!r} is not known; there are: {', '.join(PROBLEMS)}"
+            f"{published.where}: problem_type {problem!r} is not supported; there are: {', '.join(PROBLEMS)}"
         )
     if problem == "regression" and published.classes > 1:
         raise CheckpointError(f"{published.where}: a regression with {published.classes} outputs is not supported")
@@ -233,7 +240,7 @@ def _problem(published: Published) -> str:
 
 
 def _tidied(tensors: Mapping[str, Tensor], family: Family) -> dict[str, Tensor]:
-    """Their tensors under the names of today, without buffers that hold no weights."""
+    """A published model's tensors under their current names, without buffers that hold no weights."""
     tidy = {}
     for name, tensor in tensors.items():
         for old, new in family.renamed.items():
@@ -245,7 +252,7 @@ def _tidied(tensors: Mapping[str, Tensor], family: Family) -> dict[str, Tensor]:
     return tidy
 
 
-def _ids(published: Published, family: Family) -> Ids:
+def _ids(published: Published) -> Ids:
     def one(key: str) -> int | None:
         value: int | list[int] | None = published.get(key, None)
         return value[0] if isinstance(value, list) else value

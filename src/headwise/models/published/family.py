@@ -1,4 +1,4 @@
-"""Definition of a published family: its architectures, its config, its names of weights."""
+"""Definition of a published family: its architectures, its config.json, its names of weights."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -9,11 +9,12 @@ from headwise.errors import CheckpointError
 from headwise.models.published.rules import Names
 
 Head = Literal["base", "language", "pretraining", "classifier"]
-"""Head on a published body: none, one that predicts tokens, that and next sentences, or classes."""
+"""What a published model has on top of its body: nothing, a head that predicts tokens, that and one for next sentences
+(or sentence order), or a classifier."""
 
 
 class Published:
-    """A config.json, read strictly: what changes the computation must be known here or be an error."""
+    """A config.json, read strictly: an option that changes the computation and is not supported is an error."""
 
     def __init__(self, values: Mapping[str, Any], where: str, tensors: Collection[str] = ()) -> None:
         self.values = values
@@ -21,25 +22,25 @@ class Published:
         self.tensors = tensors
 
     def get(self, key: str, default: Any) -> Any:
-        """A value; absent and null are the default."""
+        """The value of a key; the default where it is absent or null."""
         value = self.values.get(key)
         return default if value is None else value
 
     def need(self, key: str) -> Any:
         if self.values.get(key) is None:
-            raise CheckpointError(f"{self.where}: its config.json lacks {key}")
+            raise CheckpointError(f"{self.where}: config.json lacks {key}")
         return self.values[key]
 
     def choose(self, key: str, choices: Mapping[Any, str], default: Any) -> str:
-        """A value that we have under another name."""
+        """Our name for the value of a key."""
         value = self.get(key, default)
         if value not in choices:
             known = ", ".join(map(str, choices))
-            raise CheckpointError(f"{self.where}: {key} {value!r} is not known here; there are: {known}")
+            raise CheckpointError(f"{self.where}: {key} {value!r} is not supported; there are: {known}")
         return choices[value]
 
     def refuse_unless(self, key: str, value: Any) -> None:
-        """Some variants were never built: better an error than other numbers."""
+        """Refuse any value but this one: a variant that is not implemented would give wrong numbers."""
         if self.get(key, value) != value:
             raise CheckpointError(f"{self.where}: {key} = {self.values[key]!r} is not supported, only {value!r}")
 
@@ -56,7 +57,7 @@ class Published:
         return len(self.labels)
 
     def has(self, *endings: str) -> bool:
-        """Whether the weights hold a tensor whose name ends so."""
+        """Whether the weights contain a tensor whose name has one of these endings."""
         return any(name.endswith(endings) for name in self.tensors)
 
 
@@ -69,13 +70,13 @@ ACTIVATIONS: dict[Any, str] = {
     "silu": "silu",
     "swish": "silu",
 }
-"""Their names of activations -> ours."""
+"""Published names of activations -> ours."""
 
 THEIR_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "silu"}
 
 
 def body_of(config: ModelConfig) -> str:
-    """Prefix of our names of the body's weights: a classifier contains the model it stands on."""
+    """The prefix of our names of the body's weights, which a classifier has."""
     return "body." if config.classes else ""
 
 
@@ -85,15 +86,15 @@ class Family:
 
     model_type: str
     architectures: Mapping[str, Head]
-    """Class names in config.json -> what stands on the body; the first is what a model without a name is taken for."""
+    """Class names in config.json -> the head; the first is assumed where a config names none."""
     config_in: Callable[[Published, Head], ModelConfig]
     config_out: Callable[[ModelConfig], dict[str, Any]]
-    """Without what all families have (architectures, model_type, vocabulary, special ids)."""
+    """The config.json without what all families have (architectures, model_type, vocabulary, special tokens)."""
     names: Callable[[ModelConfig], Names]
     prefix: str = ""
-    """Prefix of the names of the body's weights below a head; a body alone is stored without it."""
+    """The prefix of the body's names in a model with a head; a body alone is stored without it."""
     ignored: tuple[str, ...] = ()
-    """Regular expressions of buffers that some versions stored and that hold no weights."""
+    """Regular expressions of stored buffers that hold no weights."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Old endings of names -> new ones."""
     is_translator: bool = False

@@ -1,4 +1,4 @@
-"""One plain table of the published families."""
+"""The table of published families."""
 
 from headwise.models.published.families.albert import ALBERT
 from headwise.models.published.families.bart import BART, M2M100, MARIAN, MBART, PEGASUS
@@ -40,4 +40,4 @@ PUBLISHED: tuple[Family, ...] = (
     ALBERT,
     ROFORMER,
 )
-"""In the order in which they are tried for a model that was trained here: the plainest of several that fit first."""
+"""In the order in which they are tried when a model is exported: of several that fit, the simplest first."""

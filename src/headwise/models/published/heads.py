@@ -1,4 +1,4 @@
-"""Fields and heads that published decoders have in common."""
+"""Config fields and heads that published decoders share."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from headwise.models.published.rules import Copy, Names, rule
 
 
 def decoder_in(published: Published, head: Head, tied: bool = False) -> dict[str, Any]:
-    """The fields of a ModelConfig that all of them have; `tied`: what is meant where nothing is said."""
+    """The fields of a ModelConfig that all decoders share; `tied` is the default of `tie_word_embeddings`."""
     return {
         "family": "causal_lm",
         "embedding.scale": False,
@@ -21,7 +21,7 @@ def decoder_in(published: Published, head: Head, tied: bool = False) -> dict[str
 
 
 def grouped_heads(published: Published) -> dict[str, Any]:
-    """Width and heads, where groups of heads may share keys and values and a head may have a width of its own."""
+    """Width and heads of a model with optional grouped-query attention and an optional head width."""
     width, heads = published.need("hidden_size"), published.need("num_attention_heads")
     key_value_heads = published.get("num_key_value_heads", heads)
     head_width = published.get("head_dim", width // heads)
@@ -34,7 +34,7 @@ def grouped_heads(published: Published) -> dict[str, Any]:
 
 
 def decoder_head(config: ModelConfig, embedding: str, head: str = "lm_head") -> Names:
-    """A classifier's scores, or the output projection: with weights of its own, or one more copy of the embedding."""
+    """The names of a classifier's head, or of the output projection, which is a copy of the embedding if tied."""
     if config.classes:
         yield rule("score.weight", "output.weight")
         return

@@ -1,4 +1,4 @@
-"""The preprocessor_config.json of a published vision model: how a picture becomes the model's input."""
+"""The preprocessor_config.json of a published vision model: how an image becomes the model's input."""
 
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,9 @@ from headwise.models.folder.description import Description, ImageFit
 PREPROCESSOR = "preprocessor_config.json"
 
 KINDS = ("ViTImageProcessor", "ViTFeatureExtractor")
-"""Image processors that are known here, without the ending that names their implementation."""
+"""Supported image processors, without the suffix of their fast implementation."""
 RESAMPLING = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
-"""Pillow's filters by their numbers, which is how `resample` names them."""
+"""Pillow's filters by number, as `resample` gives them."""
 DEFAULTS: dict[str, Any] = {
     **{"do_resize": True, "do_center_crop": False, "do_rescale": True, "do_normalize": True, "do_pad": False},
     **{"resample": 2, "rescale_factor": 1 / 255, "size": {"height": 224, "width": 224}},
@@ -20,14 +20,14 @@ DEFAULTS: dict[str, Any] = {
 
 
 class Processor:
-    """A preprocessor_config.json, read strictly: what is not supported is an error that names the key."""
+    """A preprocessor_config.json, read strictly: an unsupported value is an error that names the key."""
 
     def __init__(self, folder: Path, channels: int, image_size: int) -> None:
         self.path = folder / PREPROCESSOR
         default = {**DEFAULTS, "size": {"height": image_size, "width": image_size}}
         values = read_json(self.path) if self.path.is_file() else default
         if not isinstance(values, dict):
-            raise CheckpointError(f"{self.path}: must be a JSON object, with names and values")
+            raise CheckpointError(f"{self.path}: must be a JSON object")
         self.values = {**DEFAULTS, **{key: value for key, value in values.items() if value is not None}}
         self.channels, self.image_size = channels, image_size
         kind = self.values.get("image_processor_type", self.values.get("feature_extractor_type", KINDS[0]))
@@ -37,9 +37,9 @@ class Processor:
         self._need("do_pad", False)
 
     def normalisation(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Mean and standard deviation by channel, for pixels between 0 and 1.
+        """Mean and standard deviation per channel, for pixels between 0 and 1.
 
-        A `rescale_factor` other than 1/255 becomes part of them: (x f - m) / s = (x / 255 - m / 255f) / (s / 255f).
+        A `rescale_factor` f other than 1/255 is folded into them: (x f - m) / s = (x / 255 - m / 255f) / (s / 255f).
         """
         factor = self._number("rescale_factor") if self._flag("do_rescale") else 1.0
         if not 0 < factor < float("inf"):
@@ -54,7 +54,7 @@ class Processor:
         return tuple(each / 255 / factor for each in mean), tuple(each / 255 / factor for each in std)
 
     def fit(self) -> ImageFit:
-        """Size that a picture is stretched to, before the middle is cut out."""
+        """The size that an image is scaled to before its centre is cropped."""
         resample, size = self.values["resample"], self.values["size"]
         if type(resample) is not int or not 0 <= resample < len(RESAMPLING):
             raise CheckpointError(f"{self.path}: resample = {resample!r} is not supported")
@@ -71,7 +71,7 @@ class Processor:
             return ImageFit(RESAMPLING[resample], shortest=sides["shortest_edge"])
         raise CheckpointError(
             f"{self.path}: size = {size!r}{' without do_center_crop' if not crops else ''} is not supported: "
-            f"the model takes pictures of {self.image_size} x {self.image_size}"
+            f"the model takes images of {self.image_size} x {self.image_size}"
         )
 
     def _crop(self) -> None:
@@ -103,7 +103,7 @@ class Processor:
 
 
 def preprocessor_config(description: Description) -> dict[str, Any]:
-    """The preprocessor_config.json of a model of ours, for `transformers`."""
+    """The preprocessor_config.json that makes `transformers` preprocess images as we do for this model."""
     task, side = description.task, description.config.image_patches.image_size
     fit = task.image_fit if task.image_fit.stretches else ImageFit("bicubic", shortest=side)
     stretched = {"shortest_edge": fit.shortest} if fit.shortest else {"height": fit.height, "width": fit.width}

@@ -1,4 +1,4 @@
-"""The paper's position encodings in the layout that published models have."""
+"""Reordering of a model from the paper's layout of sinusoidal positions to that of published models."""
 
 from collections.abc import Mapping
 
@@ -10,14 +10,14 @@ from headwise.models.folder.weights import Weights
 from headwise.recipe import replaced
 
 WRITERS = ("attention.output.weight", "feed_forward.contract.weight")
-"""Matrices whose rows are the model's width: they write into the residual path. All others read from it."""
+"""Matrices whose output is added to the residual path, so that their rows are reordered. All others read from it."""
 
 
 def in_halves(config: ModelConfig, weights: Mapping[str, Tensor]) -> tuple[ModelConfig, Weights]:
-    """Reorder an encoder-decoder so that all sines come before all cosines.
+    """Reorder an encoder-decoder so that all sines come before all cosines; the paper alternates them.
 
-    The paper has them in turn. Which place of the width holds what is a matter of naming: if all that writes and all
-    that reads changes its order alike, nothing else does.
+    The order of the dimensions of the residual path is arbitrary: if everything that writes to it and everything that
+    reads from it is reordered alike, the model computes the same.
     """
     changed: Weights = {}
     for name, tensor in weights.items():
@@ -32,6 +32,6 @@ def in_halves(config: ModelConfig, weights: Mapping[str, Tensor]) -> tuple[Model
 
 
 def _order(width: int) -> Tensor:
-    """Even places, then odd ones."""
-    places = torch.arange(width)
-    return torch.cat((places[0::2], places[1::2]))
+    """The even dimensions, then the odd ones."""
+    dimensions = torch.arange(width)
+    return torch.cat((dimensions[0::2], dimensions[1::2]))

@@ -1,4 +1,4 @@
-"""Models that other programs wrote, read as ours: a Hugging Face folder or a GGUF file."""
+"""Reading of models that other programs wrote: Hugging Face folders and GGUF files."""
 
 import re
 import warnings
@@ -20,14 +20,14 @@ from headwise.text.published.tokenizer_folder import load_published
 from headwise.text.tokenizer import Tokenizer
 
 NAMED = {"architectures", "model_type"}
-"""Keys of which a config.json that Hugging Face's library wrote has one at least."""
+"""A config.json written by Hugging Face's library has at least one of these keys."""
 
 KINDS = {"encoder_decoder": "translation", "causal_lm": "causal_lm", "masked_lm": "masked_lm", "vision": "images"}
-"""Task of the published models of each of our families."""
+"""The task of the published models of each of our families."""
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether another program wrote this model."""
+    """Whether this model was written by another program."""
     if path.is_file():
         return path.suffix in (".gguf", ".bin")  # a .bin alone is refused with advice
     if not (path / "config.json").is_file():
@@ -37,7 +37,7 @@ def is_foreign(path: Path) -> bool:
 
 
 def read_published(path: Path) -> tuple[Description, Weights]:
-    """A published model in our words."""
+    """Description and weights of a published model."""
     foreign = read_foreign(path)
     imported = import_published(foreign)
     tokenizer = published_tokenizer(path, foreign)
@@ -75,11 +75,11 @@ IGNORED: dict[str, Any] = {
     **{"min_new_tokens": 0, "suppress_tokens": [], "begin_suppress_tokens": [], "sequence_bias": {}},
     **{"bad_words_ids": []},
 }
-"""Settings of a search in generation_config.json that are not obeyed here, and the value that asks for nothing."""
+"""Generation settings that are not supported, each with the value that has no effect."""
 
 
 def _report_ignored(path: Path, foreign: Foreign) -> None:
-    """Warn of settings of a search that change what the reference library generates."""
+    """Warn of unsupported settings that change what the reference library generates."""
     settings = {**foreign.config, **_generation(path)}
     found = {key: settings[key] for key, nothing in IGNORED.items() if settings.get(key) not in (None, nothing)}
     words = found.pop("bad_words_ids", None)
@@ -87,18 +87,18 @@ def _report_ignored(path: Path, foreign: Foreign) -> None:
         found["bad_words_ids"] = "..."  # single tokens are forbidden here too
     if found:
         named = ", ".join(f"{key} = {value}" for key, value in found.items())
-        warnings.warn(f"{path}: its settings for generation are not obeyed here: {named}", stacklevel=2)
+        warnings.warn(f"{path}: these generation settings are not supported and are ignored: {named}", stacklevel=2)
 
 
 def _generation(path: Path) -> dict[str, Any]:
-    """The content of generation_config.json, where there is one."""
+    """The content of generation_config.json; empty where there is none."""
     file = path / GENERATION
     described = read_json(file) if path.is_dir() and file.is_file() else {}
     return described if isinstance(described, dict) else {}
 
 
 def _ends(path: Path, foreign: Foreign) -> tuple[int, ...]:
-    """The tokens that end a text, where config.json or generation_config.json names more than one."""
+    """The EOS tokens, where config.json and generation_config.json name more than one."""
     named = [foreign.config.get("eos_token_id"), _generation(path).get("eos_token_id")]
     ends = dict.fromkeys(end for value in named for end in (value if isinstance(value, list) else [value]))
     found = tuple(end for end in ends if isinstance(end, int) and end >= 0)
@@ -112,20 +112,28 @@ def published_tokenizer(path: Path, foreign: Foreign) -> Tokenizer | None:
 
 
 def _directions(tokenizer: Tokenizer | None, foreign: Foreign) -> tuple[tuple[str, str], ...]:
-    """Directions that a tokenizer has codes or prefixes for, or else the one that the folder's name tells."""
+    """The directions that a tokenizer has language codes or prefixes for, else the one in the folder's name."""
     if tokenizer is not None and (prefixes := tokenizer.parts.settings.get("prefixes")):  # T5
         return tuple((source, target) for source, target in (pair.split() for pair in prefixes))
     names = [Path(str(name)).name for name in (foreign.config.get("_name_or_path") or "", foreign.where)]
     if tokenizer is not None and tokenizer.languages:
-        found = [named[1] for name in names if (named := re.search(r"^opus-mt-.*?\b([a-z]{2})-[A-Za-z]+$", name))]
-        source = found[0] if found and not tokenizer.is_told_source else ""  # ROMANCE, gem: a group is no language
-        return tuple((source, language) for language in tokenizer.languages)
-    pairs = [named for name in names if (named := re.search(r"(?:^|[-_])([a-z]{2,3})[-_]([a-z]{2,3})$", name))]
-    return ((pairs[0][1], pairs[0][2]) if pairs else ("", ""),)
+        found = None if tokenizer.is_told_source else _first(OPUS, names)
+        return tuple((found[1] if found else "", language) for language in tokenizer.languages)
+    found = _first(PAIR, names)
+    return ((found[1], found[2]) if found else ("", ""),)
+
+
+OPUS = r"^opus-mt-.*?\b([a-z]{2})-[A-Za-z]+$"
+"""opus-mt-en-ROMANCE: a source language and a group of target languages."""
+PAIR = r"(?:^|[-_])([a-z]{2,3})[-_]([a-z]{2,3})$"
+
+
+def _first(pattern: str, names: list[str]) -> re.Match[str] | None:
+    return next((found for name in names if (found := re.search(pattern, name))), None)
 
 
 def _sources(tokenizer: Tokenizer | None, directions: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Source languages of a translator that is told them, by a code or, in T5, by a prefix in words."""
+    """The source languages of a translator that is given them, as a code or, in T5, in words."""
     if tokenizer is None or not directions:
         return ()
     if tokenizer.is_told_source:

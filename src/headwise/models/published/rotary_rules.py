@@ -20,7 +20,7 @@ KEYS: dict[str, str] = {
     "short_factor": "short_factors",
     "long_factor": "long_factors",
 }
-"""Their names -> ours."""
+"""Published names -> ours."""
 
 USED: dict[str, tuple[str, ...]] = {
     "none": (),
@@ -38,44 +38,43 @@ KINDS = {"default": "none", "su": "longrope", **{kind: kind for kind in USED if 
 def rotary_in(
     published: Published, head_width: int, share: float = 1.0, base: float = 10000.0, partial: bool = True
 ) -> dict[str, Any]:
-    """Fields of a ModelConfig for rotary positions; a `share` of each head turns where the config names none.
+    """Fields of a ModelConfig for rotary positions; `share` and `base` are the family's defaults.
 
-    Without `partial` all of each head turns: the reference ignores `partial_rotary_factor` in Llama and Mistral.
+    `share` is the part of each head that is rotated. Without `partial` it is fixed: the reference ignores
+    `partial_rotary_factor` in Llama and Mistral.
     """
     scaling: Mapping[str, Any] = published.get("rope_parameters", None) or published.get("rope_scaling", None) or {}
     kind = scaling.get("rope_type", scaling.get("type", "default"))
     if kind not in KINDS:
         raise CheckpointError(f"{published.where}: rotary scaling {kind!r} is not known; there are: {', '.join(KINDS)}")
     kind = KINDS[kind]
+    if scaling.get("mscale") and scaling.get("mscale_all_dim"):
+        raise CheckpointError(f"{published.where}: rotary scaling with mscale is not supported")
     named = scaling.get("partial_rotary_factor", published.get("partial_rotary_factor", share))
     if not partial and kind != "none" and named != share:
         raise CheckpointError(f"{published.where}: partial_rotary_factor {named} with {kind} rotary is not supported")
-    share = named if partial else share
+    rotated = int(head_width * (named if partial else share))
+    return {
+        "positions.rotary.base": scaling.get("rope_theta", published.get("rope_theta", base)),
+        "positions.rotary.width": rotated if rotated != head_width else None,
+        "positions.rotary.scaling": {"kind": kind, **_scaling_in(published, scaling, kind)},
+    }
+
+
+def _scaling_in(published: Published, scaling: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """The settings of this kind of rotary scaling under our names."""
     values = {KEYS[key]: scaling[key] for key in USED[kind] if scaling.get(key) is not None}
     original = published.get("original_max_position_embeddings", 0)
     if "original_max_position_embeddings" in USED[kind] and original:
-        values["original_positions"] = original  # where both places name it, this one counts
+        values["original_positions"] = original  # takes precedence over the one in the table
     if kind in ("yarn", "longrope") and "factor" not in values:
         stretched = published.get("max_position_embeddings", 1)
         values["factor"] = stretched / (values.get("original_positions") or stretched)
-    if scaling.get("mscale") and scaling.get("mscale_all_dim"):
-        raise CheckpointError(f"{published.where}: rotary scaling with mscale is not supported")
-    turning = int(head_width * share)
-    converted: dict[str, Any] = {
-        key: tuple(map(float, value)) if isinstance(value, list | tuple) else value for key, value in values.items()
-    }
-    for key in ("factor", "low_frequency", "high_frequency", "beta_fast", "beta_slow", "attention_factor"):
-        if key in converted:
-            converted[key] = float(converted[key])
-    return {
-        "positions.rotary.base": float(scaling.get("rope_theta", published.get("rope_theta", base))),
-        "positions.rotary.width": turning if turning != head_width else None,
-        "positions.rotary.scaling": {"kind": kind, **converted},
-    }
+    return values
 
 
 def rotary_out(config: ModelConfig) -> dict[str, Any]:
-    """Rotary positions of a ModelConfig as keys of config.json, today's and the older ones."""
+    """Rotary positions of a ModelConfig as keys of config.json, the current and the older ones."""
     scaling = config.positions.rotary.scaling
     parameters: dict[str, Any] = {
         "rope_type": "default" if scaling.kind == "none" else scaling.kind,
@@ -91,7 +90,7 @@ def rotary_out(config: ModelConfig) -> dict[str, Any]:
 
 
 def rotary_share(config: ModelConfig) -> float:
-    """How much of each head turns, as a share that gives back the whole number."""
+    """The part of each head that is rotated, as a factor which gives exactly that width when multiplied out."""
     head_width = config.attention.head_width or config.width // config.attention.heads
     rotated = config.positions.rotary.width or head_width
     share = rotated / head_width

@@ -1,4 +1,4 @@
-"""How the tensors of a published model become ours, and ours theirs: rules that work in both directions, exactly."""
+"""Rules that map the tensors of a published model to ours and back, exactly. "Theirs" is the published side."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,22 +8,23 @@ from torch import Tensor
 
 from headwise.errors import CheckpointError
 from headwise.models.folder.weights import Weights
+from headwise.nn.positions import Sinusoidal
 
 
 class Same:
-    """One tensor of theirs is one of ours, as it is: the change that the others override."""
+    """The identity: one tensor of theirs is one of ours. The other changes override it."""
 
     def split(self, theirs: Tensor) -> tuple[Tensor, ...]:
-        """Their tensor -> ours."""
+        """Convert their tensor to ours."""
         return (theirs,)
 
     def join(self, ours: Sequence[Tensor]) -> Tensor:
-        """Ours -> theirs; undoes `split` to the bit."""
+        """Convert ours to theirs, the exact inverse of `split`."""
         return ours[0]
 
 
 class Transposed(Same):
-    """Theirs is stored as [in, out] (the Conv1D of GPT and GPT-2)."""
+    """Their matrix is stored as [in, out] (the Conv1D of GPT and GPT-2)."""
 
     def split(self, theirs: Tensor) -> tuple[Tensor, ...]:
         return (theirs.T.contiguous(),)
@@ -34,7 +35,7 @@ class Transposed(Same):
 
 @dataclass(frozen=True)
 class Reshaped(Same):
-    """Theirs has the same values in another shape."""
+    """Their tensor has the same values in another shape."""
 
     theirs: tuple[int, ...]
     ours: tuple[int, ...]
@@ -48,7 +49,7 @@ class Reshaped(Same):
 
 @dataclass(frozen=True)
 class Stacked(Same):
-    """Several of ours lie one below the other in theirs; `transposed`: side by side, as [in, out]."""
+    """Their tensor is the concatenation of several of ours; `transposed`: along the columns, stored as [in, out]."""
 
     sizes: tuple[int, ...]
     transposed: bool = False
@@ -64,7 +65,7 @@ class Stacked(Same):
 
 @dataclass(frozen=True)
 class StackedByHead(Same):
-    """Query, key and value of a head lie together, head after head (GPT-NeoX)."""
+    """Their tensor holds query, key and value of the first head, then of the second, and so on (GPT-NeoX)."""
 
     heads: int
 
@@ -79,21 +80,24 @@ class StackedByHead(Same):
 
 @dataclass(frozen=True)
 class Unpaired(Same):
-    """Rotary pairs lie side by side in theirs, half a head apart in ours: rows change places within each head."""
+    """Rotary pairs are neighbours in theirs, (0, 1), (2, 3), ..., and half a head apart in ours, (0, K/2), ...
+
+    Attention scores do not change, as queries and keys are reordered alike.
+    """
 
     heads: int
-    turning: int
-    """How many values of each head turn."""
+    rotated: int
+    """The number of values of each head that are rotated."""
 
     def split(self, theirs: Tensor) -> tuple[Tensor, ...]:
         heads = theirs.reshape(self.heads, -1, *theirs.shape[1:])
-        turning, rest = heads[:, : self.turning], heads[:, self.turning :]
-        return (torch.cat((turning[:, 0::2], turning[:, 1::2], rest), 1).reshape(theirs.shape),)
+        rotated, rest = heads[:, : self.rotated], heads[:, self.rotated :]
+        return (torch.cat((rotated[:, 0::2], rotated[:, 1::2], rest), 1).reshape(theirs.shape),)
 
     def join(self, ours: Sequence[Tensor]) -> Tensor:
         heads = ours[0].reshape(self.heads, -1, *ours[0].shape[1:])
-        turning, rest = heads[:, : self.turning], heads[:, self.turning :]
-        pairs = torch.stack(turning.chunk(2, 1), 2).reshape(turning.shape)
+        rotated, rest = heads[:, : self.rotated], heads[:, self.rotated :]
+        pairs = torch.stack(rotated.chunk(2, 1), 2).reshape(rotated.shape)
         return (torch.cat((pairs, rest), 1)).reshape(ours[0].shape)
 
 
@@ -103,7 +107,7 @@ TRANSPOSED = Transposed()
 
 @dataclass(frozen=True)
 class Rule:
-    """One tensor of theirs, the tensors of ours that it holds, and how."""
+    """One tensor of theirs, the tensors of ours that it holds, and the change between them."""
 
     theirs: str
     ours: tuple[str, ...]
@@ -112,7 +116,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Copy:
-    """Theirs is, where it is there at all, one more copy of what another of their names holds (tied weights)."""
+    """A tensor of theirs that, if stored, is a copy of another of theirs (tied weights)."""
 
     theirs: str
     of: str
@@ -120,15 +124,25 @@ class Copy:
 
 @dataclass(frozen=True)
 class Computed:
-    """Theirs, where it is there at all, is a table that we compute: not a weight, but checked all the same."""
+    """A table of theirs, if stored, that we compute: sinusoidal positions. It is checked, not read."""
 
     theirs: str
-    table: Tensor
+    encoding: Sinusoidal
+    rows: int
+    padding: int | None = None
+    """A row of zeros."""
+
+    def table(self, rows: int) -> Tensor:
+        """The first rows of the table: not more than a file holds, whatever its config says."""
+        table = self.encoding.table(torch.arange(min(rows, self.rows)))
+        if self.padding is not None:
+            table[self.padding : self.padding + 1] = 0
+        return table
 
 
 @dataclass(frozen=True)
 class Spare:
-    """Theirs may be there, but is read only in place of `of`, where that is missing; without an `of`, never."""
+    """A tensor of theirs that is read only in place of `of`, where that is missing; without an `of`, never."""
 
     theirs: str
     of: str = ""
@@ -142,27 +156,27 @@ def rule(theirs: str, ours: str, change: Same = SAME) -> Rule:
 
 
 def linear(theirs: str, ours: str, bias: bool = True, change: Same = SAME) -> Iterator[Rule]:
-    """A Linear or a norm: the matrix and the bias."""
+    """The rules for a Linear or a norm: weight and bias."""
     yield rule(f"{theirs}.weight", f"{ours}.weight", change)
     if bias:
         yield rule(f"{theirs}.bias", f"{ours}.bias", SAME if isinstance(change, Transposed) else change)
 
 
 def stacked(theirs: str, ours: Sequence[str], change: Same, bias: bool = True) -> Iterator[Rule]:
-    """Several Linears of ours in one of theirs."""
+    """The rules for several Linears of ours in one of theirs."""
     for kind in ("weight", "bias") if bias else ("weight",):
         yield Rule(f"{theirs}.{kind}", tuple(f"{name}.{kind}" for name in ours), change)
 
 
 def to_ours(names: Names, tensors: Mapping[str, Tensor], where: str) -> Weights:
-    """Our weights from theirs; a tensor too few, too many or of an impossible shape is an error that names it."""
+    """Convert their weights to ours; a tensor that is missing, unexpected or of an impossible shape is an error."""
     names = list(names)
     tensors = _under_first_names(names, tensors)
     wanted = [name.theirs for name in names if isinstance(name, Rule)]
     missing = [name for name in wanted if name not in tensors]
     unexpected = sorted(set(tensors) - {name.theirs for name in names})
     if missing or unexpected:
-        raise CheckpointError(f"{where}: its weights are not those of its config ({_named(missing, unexpected)})")
+        raise CheckpointError(f"{where}: the weights do not match the config ({_named(missing, unexpected)})")
     weights: Weights = {}
     for name in names:
         if isinstance(name, Rule):
@@ -170,7 +184,7 @@ def to_ours(names: Names, tensors: Mapping[str, Tensor], where: str) -> Weights:
                 parts = name.change.split(tensors[name.theirs])
             except RuntimeError:
                 shape = tuple(tensors[name.theirs].shape)
-                raise CheckpointError(f"{where}: {name.theirs} has a shape that cannot be: {shape}") from None
+                raise CheckpointError(f"{where}: {name.theirs} has the impossible shape {shape}") from None
             weights.update(zip(name.ours, parts, strict=True))
         elif name.theirs in tensors and not isinstance(name, Spare):
             _check_redundant(name, tensors, where)
@@ -178,7 +192,7 @@ def to_ours(names: Names, tensors: Mapping[str, Tensor], where: str) -> Weights:
 
 
 def _under_first_names(names: Names, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """A file may keep a tied matrix under any one of its names: then it has it under the one we look for too."""
+    """The tensors with each tied matrix under the name that is read; a file may store it under any of its names."""
     found = dict(tensors)
     for name in names:
         if isinstance(name, Copy | Spare) and name.of and name.theirs in tensors:
@@ -187,7 +201,7 @@ def _under_first_names(names: Names, tensors: Mapping[str, Tensor]) -> Mapping[s
 
 
 def to_theirs(names: Names, weights: Mapping[str, Tensor]) -> Weights:
-    """Their tensors from our weights: each once, without copies and computed tables."""
+    """Convert our weights to theirs: each once, without copies and computed tables."""
     return {
         name.theirs: name.change.join([weights[ours] for ours in name.ours]) for name in names if isinstance(name, Rule)
     }
@@ -200,12 +214,12 @@ def _check_redundant(name: Copy | Computed, tensors: Mapping[str, Tensor], where
             raise CheckpointError(f"{where}: {name.theirs} should equal {name.of} (its config ties them) but does not")
     elif (
         not stored.is_floating_point()
-        or stored.shape[1:] != name.table.shape[1:]
+        or stored.shape[1:] != (name.encoding.width,)
         or not torch.allclose(
-            stored[: len(name.table)].float(), name.table[: len(stored)], atol=max(1e-3, torch.finfo(stored.dtype).eps)
+            stored[: name.rows].float(), name.table(len(stored)), atol=max(1e-3, torch.finfo(stored.dtype).eps)
         )
     ):
-        raise CheckpointError(f"{where}: {name.theirs} is not the table that its config describes")
+        raise CheckpointError(f"{where}: {name.theirs} is not the position table that the config describes")
 
 
 def _named(missing: Sequence[str], unexpected: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Folders of sentence-transformers: how the vector of a text is made from those of its tokens."""
+"""Folders of sentence-transformers: how the vectors of a text's tokens are pooled into one."""
 
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ MODULES = "modules.json"
 SETTINGS = "sentence_bert_config.json"
 KNOWN = ("Transformer", "Pooling", "Normalize")
 POOLINGS = {"cls_token": "first", "mean_tokens": "mean", "lasttoken": "last"}
-"""Their poolings -> ours."""
+"""Names of poolings in sentence-transformers -> ours."""
 
 
 def sentence_settings(folder: Path) -> dict[str, Any]:
-    """Fields of a Task for a folder of sentence-transformers; none for other folders."""
+    """The fields of a Task that a folder of sentence-transformers sets; none for other folders."""
     path = folder / MODULES
     modules = read_json(path) if path.is_file() else []
     if not modules:
@@ -25,23 +25,28 @@ def sentence_settings(folder: Path) -> dict[str, Any]:
     for kind in kinds:
         if kind not in KNOWN:
             raise CheckpointError(
-                f"{path}: the module {kind} is not supported, so that vectors would be others than the model's; "
-                f"without {MODULES} the folder is read as the encoder alone"
+                f"{path}: the module {kind} is not supported, so the vectors would be wrong; "
+                f"without {MODULES} the folder is read as a plain encoder"
             )
     settings: dict[str, Any] = {}
     if "Pooling" in kinds:
         settings["pooling"] = _pooling(folder / str(modules[kinds.index("Pooling")].get("path", "")) / "config.json")
-    described = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
-    if isinstance(described, dict) and described.get("do_lower_case"):
+    described = _read_object(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
+    if described.get("do_lower_case"):
         raise CheckpointError(f"{folder / SETTINGS}: do_lower_case = true is not supported")
-    longest = described.get("max_seq_length") if isinstance(described, dict) else None
+    longest = described.get("max_seq_length")
     return {**settings, "max_tokens": longest} if type(longest) is int and longest > 0 else settings
 
 
-def _pooling(path: Path) -> str:
+def _read_object(path: Path) -> dict[str, Any]:
     described = read_json(path)
     if not isinstance(described, dict):
         raise CheckpointError(f"{path}: damaged: it must be a JSON object")
+    return described
+
+
+def _pooling(path: Path) -> str:
+    described = _read_object(path)
     wanted = [
         key.removeprefix("pooling_mode_") for key, value in described.items() if value is True and "_mode_" in key
     ]

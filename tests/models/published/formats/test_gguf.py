@@ -10,6 +10,9 @@ import torch
 from torch import Tensor
 
 from headwise.errors import CheckpointError
+from headwise.models.build import build
+from headwise.models.folder.weights import check_weights
+from headwise.models.published.exchange import import_published
 from headwise.models.published.formats.gguf import read_gguf
 from tests.models.published.formats.foreign_files import LLAMA, f32, gguf, llama, llama_gguf, value
 
@@ -20,10 +23,17 @@ def saved(folder: Path, content: bytes) -> Path:
     return path
 
 
+def load(path: Path) -> None:
+    """Read and convert a file, and check its weights, as every use of a model does."""
+    imported = import_published(read_gguf(path))
+    with torch.device("meta"):
+        check_weights(build(imported.config, imported.vocabulary, 0), imported.weights, str(path))
+
+
 def refused(folder: Path, content: bytes) -> str:
     path = saved(folder, content)
     with pytest.raises(CheckpointError) as error:
-        read_gguf(path)
+        load(path)
     assert str(path) in str(error.value)
     return str(error.value)
 
@@ -210,7 +220,8 @@ def test_types_that_are_not_read_are_named_with_the_tensor(tmp_path: Path, numbe
 CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "no epsilon": ({"llama.attention.layer_norm_rms_epsilon": None}, "layer_norm_rms_epsilon is missing"),
     "a text for a number": ({"llama.block_count": ("str", "2")}, "block_count is 2, not a whole number"),
-    "too many layers": ({"llama.block_count": ("u32", 2**31 - 1)}, "2,147,483,647 layers"),
+    "absurdly many layers": ({"llama.block_count": ("u32", 2**31 - 1)}, "layers must be at most"),
+    "too many layers": ({"llama.block_count": ("u32", 1000)}, "1,000 layers"),
     "one layer less": ({"llama.block_count": ("u32", 1)}, "model.layers.1"),
     "heads that differ by layer": ({"llama.attention.head_count": ("[u32]", [4, 4])}, "head_count is"),
     "another width": ({"llama.embedding_length": ("u32", 32)}, "shape"),
@@ -234,8 +245,8 @@ def test_metadata_that_do_not_fit(tmp_path: Path, name: str) -> None:
 def test_tensors_that_do_not_fit(tmp_path: Path) -> None:
     tensors = llama()
     missing = {name: tensor for name, tensor in tensors.items() if name != "model.norm.weight"}
-    assert "model.norm.weight is missing" in refused(tmp_path, llama_gguf(missing))
-    assert "no part of a Llama" in refused(tmp_path, llama_gguf({**tensors, "blk.0.attn_sinks.weight": torch.ones(4)}))
+    assert "missing: model.norm.weight" in refused(tmp_path, llama_gguf(missing))
+    assert "not part of a Llama" in refused(tmp_path, llama_gguf({**tensors, "blk.0.attn_sinks.weight": torch.ones(4)}))
 
 
 def header(tensors: int, keys: int) -> bytes:

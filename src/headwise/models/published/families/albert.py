@@ -1,4 +1,4 @@
-"""ALBERT: a narrow embedding that is projected, and layers that share their weights."""
+"""ALBERT: a narrow embedding with a projection, and layers that share weights."""
 
 from typing import Any
 

@@ -1,8 +1,6 @@
-"""BART, mBART, Marian, Pegasus, M2M100: encoder-decoders under the same names, with their differences in the config."""
+"""BART, mBART, Marian, Pegasus and M2M100: encoder-decoders whose weights have the same names."""
 
 from typing import Any
-
-import torch
 
 from headwise.config import ModelConfig
 from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
@@ -11,11 +9,11 @@ from headwise.nn.positions import Sinusoidal
 from headwise.recipe import model_config
 
 LEARNED_OFFSET = 2
-"""BART's learned positions begin at the third row of their table, which fairseq kept for padding."""
+"""BART's learned positions begin at the third row of their table: fairseq reserves two for padding."""
 
 
 def _shape_in(published: Published, activation: str = "gelu", scale: bool = False) -> dict[str, Any]:
-    """Fields that all of them name alike; `activation` and `scale` are the family's defaults."""
+    """The fields under keys that all these families share; `activation` and `scale` are the family's defaults."""
     decoder_heads, encoder_heads = published.need("decoder_attention_heads"), published.need("encoder_attention_heads")
     decoder_hidden, encoder_hidden = published.need("decoder_ffn_dim"), published.need("encoder_ffn_dim")
     return {
@@ -66,7 +64,7 @@ def marian_in(published: Published, head: Head) -> ModelConfig:
     tie = "all"
     if not published.get("share_encoder_decoder_embeddings", True):
         tie = "decoder" if published.get("tie_word_embeddings", True) else "none"
-    else:  # whether the shared matrix is then used has changed from version to version
+    else:  # versions of the reference differ in whether the shared matrix is then used
         published.refuse_unless("tie_word_embeddings", True)
     return model_config(
         {**_shape_in(published), "positions.kind": "sinusoidal_halves", "norm.order": "post", "tie": tie},
@@ -95,7 +93,7 @@ def pegasus_in(published: Published, head: Head) -> ModelConfig:
 
 
 def _learned_in(published: Published, order: str) -> ModelConfig:
-    """BART and mBART: learned positions, a norm over the embeddings; older configs say what newer ones imply."""
+    """BART and mBART: learned positions and a norm after the embeddings, which only older configs mention."""
     published.refuse_unless("normalize_before", order == "pre")
     published.refuse_unless("add_final_layer_norm", order == "pre")
     published.refuse_unless("normalize_embedding", True)
@@ -139,7 +137,7 @@ def m2m100_out(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> Names:
-    """Their names for every part, as far as the config has it."""
+    """The rules for all weights of the model that the config describes."""
     if config.tie == "all":
         yield rule("model.shared.weight", "source_embedding.weight")
         yield Copy("model.encoder.embed_tokens.weight", "model.shared.weight")
@@ -182,15 +180,10 @@ def _layer(theirs: str, ours: str, is_decoder: bool) -> Names:
 
 
 def _position_table(theirs: str, config: ModelConfig) -> Computed:
+    rows, offset = config.positions.max_positions, config.positions.offset
     if config.positions.kind != "sinusoidal_fairseq":
-        return Computed(
-            f"{theirs}.weight", Sinusoidal(config.width, "halves").table(torch.arange(config.positions.max_positions))
-        )
-    table = Sinusoidal(config.width, "fairseq").table(
-        torch.arange(config.positions.max_positions + config.positions.offset)
-    )
-    table[config.positions.offset - 1] = 0  # the padding's
-    return Computed(f"{theirs}.weights", table)
+        return Computed(f"{theirs}.weight", Sinusoidal(config.width, "halves"), rows)
+    return Computed(f"{theirs}.weights", Sinusoidal(config.width, "fairseq"), rows + offset, padding=offset - 1)
 
 
 PEGASUS = Family(

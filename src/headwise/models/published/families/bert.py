@@ -1,7 +1,7 @@
-"""BERT and those that share its names: RoBERTa (and XLM-RoBERTa, CamemBERT), ERNIE.
+"""BERT and the families that share its names: RoBERTa (with XLM-RoBERTa and CamemBERT) and ERNIE.
 
-Many files hold more than the architecture in their config says: a masked language model with the pooler and the
-next-sentence head it was trained with. What is there is kept.
+Many files hold more than the architecture in their config: a masked language model with the pooler and the
+next-sentence head that it was trained with. These are kept.
 """
 
 import dataclasses
@@ -15,19 +15,19 @@ from headwise.models.published.rules import SAME, Copy, Names, Same, Spare, line
 from headwise.recipe import model_config, replaced
 
 OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
-"""Names of norm weights in files that come from TensorFlow -> today's."""
+"""Names of norm weights in files converted from TensorFlow -> current ones."""
 
 BUFFERS = (r"embeddings\.(position_ids|token_type_ids)$",)
 
 
 def shape_in(published: Published) -> dict[str, Any]:
-    """Fields that these and other encoders name alike."""
+    """The fields under keys that these and other encoders share."""
     published.refuse_unless("is_decoder", False)
     published.refuse_unless("add_cross_attention", False)
     published.refuse_unless("position_embedding_type", "absolute")
     segments = published.get("type_vocab_size", 2)
     if segments < 1:
-        raise CheckpointError(f"{published.where}: these models have segments, at least one, not {segments}")
+        raise CheckpointError(f"{published.where}: type_vocab_size must be at least 1, not {segments}")
     return {
         **ENCODER,
         "width": published.need("hidden_size"),
@@ -53,7 +53,7 @@ ENCODER: dict[str, Any] = {
     "output.bias": True,
     "init": "normal",
 }
-"""Fields that all of them have without naming them."""
+"""The fields that all these encoders share and no config.json names."""
 
 
 def shape_out(config: ModelConfig) -> dict[str, Any]:
@@ -113,10 +113,10 @@ def ernie_out(config: ModelConfig) -> dict[str, Any]:
 def roberta_in(published: Published, head: Head) -> ModelConfig:
     pad = published.get("pad_token_id", 1)
     if pad < 0:
-        raise CheckpointError(f"{published.where}: positions are counted from after the padding id, which is {pad}")
+        raise CheckpointError(f"{published.where}: positions start after the padding id, which must not be {pad}")
     heads = heads_in(published, head, predicts="lm_head.dense.weight", pools="pooler.dense.weight")
     if heads["output.language_head"]:
-        published.refuse_unless("hidden_act", "gelu")  # their head has it, whatever the layers have
+        published.refuse_unless("hidden_act", "gelu")  # the head uses it whatever the layers use
     shape = shape_in(published)
     shape["positions.max_positions"] -= pad + 1
     return model_config({**shape, **heads, "positions.offset": pad + 1})
@@ -143,7 +143,7 @@ def embedding_names(theirs: str, ours: str, config: ModelConfig) -> Names:
 
 
 def layer_names(theirs: str, ours: str, turned: Same = SAME) -> Names:
-    """One layer; `turned` is what happens to queries and keys."""
+    """The rules of one layer; `turned` is the change of queries and keys."""
     for part, change in (("query", turned), ("key", turned), ("value", SAME)):
         yield from linear(f"{theirs}.attention.self.{part}", f"{ours}.self_attention.{part}", change=change)
     yield from linear(f"{theirs}.attention.output.dense", f"{ours}.self_attention.output")
@@ -154,7 +154,7 @@ def layer_names(theirs: str, ours: str, turned: Same = SAME) -> Names:
 
 
 def output_names(theirs: str, ours: str, embedding: str, config: ModelConfig) -> Names:
-    """The output projection: a decoder within `theirs`, and its bias once more beside it."""
+    """The rules of the output projection, `decoder` within `theirs`, with a copy of its bias beside it."""
     if config.tie == "none":
         yield from linear(f"{theirs}.decoder", f"{ours}head.projection")
         yield Spare(f"{theirs}.bias", f"{theirs}.decoder.bias")
@@ -172,7 +172,7 @@ def predictions_names(ours: str, embedding: str, config: ModelConfig) -> Names:
 
 
 def bert_names(prefix: str) -> Callable[[ModelConfig], Names]:
-    """The names where the body's begin with `prefix`."""
+    """The rules of a BERT whose body has this prefix."""
 
     def names(config: ModelConfig) -> Names:
         ours = body_of(config)

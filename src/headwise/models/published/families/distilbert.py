@@ -10,7 +10,7 @@ from headwise.recipe import model_config
 
 
 def config_in(published: Published, head: Head) -> ModelConfig:
-    # `sinusoidal_pos_embds` says how the stored table of positions was first filled, no more
+    # `sinusoidal_pos_embds` only tells how the table of positions was initialised: it is stored in any case
     return model_config(
         {
             **ENCODER,

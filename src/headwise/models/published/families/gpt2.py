@@ -1,4 +1,4 @@
-"""GPT and GPT-2: fused query, key and value, every matrix stored as [in, out]; they differ in where the norm stands."""
+"""GPT (post-norm) and GPT-2 (pre-norm): query, key and value are fused, and matrices are stored as [in, out]."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from headwise.models.published.rules import TRANSPOSED, Names, Stacked, linear, 
 from headwise.recipe import model_config
 
 GPT_ACTIVATIONS: dict[Any, str] = {"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
-"""GPT's own table: its "gelu" is the approximation, and the exact one it does not have."""
+"""GPT's own names: its "gelu" is the tanh approximation, and it does not have the exact one."""
 
 
 def _shape_in(published: Published, head: Head) -> dict[str, Any]:
-    """Fields that both families name alike."""
+    """The fields under keys that both families share."""
     return {
         **decoder_in(published, head, tied=True),
         "width": published.need("n_embd"),

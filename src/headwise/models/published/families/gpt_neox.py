@@ -1,4 +1,4 @@
-"""GPT-NeoX and Pythia: attention and feed-forward side by side, each behind its norm, or one after the other."""
+"""GPT-NeoX and Pythia: attention and feed-forward in parallel, each with its own norm, or one after the other."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""GPT-J: attention and feed-forward side by side behind one norm, rotary pairs that lie next to each other."""
+"""GPT-J: parallel attention and feed-forward that share one norm, and rotary pairs that are neighbours."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from headwise.recipe import model_config
 
 def config_in(published: Published, head: Head) -> ModelConfig:
     width, heads = published.need("n_embd"), published.need("n_head")
-    turning = published.need("rotary_dim")
+    rotated = published.need("rotary_dim")
     return model_config(
         {
             **decoder_in(published, head),
@@ -24,7 +24,7 @@ def config_in(published: Published, head: Head) -> ModelConfig:
             "norm.epsilon": published.get("layer_norm_epsilon", 1e-5),
             "positions.kind": "rotary",
             "positions.max_positions": published.get("n_positions", 2048),
-            "positions.rotary.width": turning if turning != width // heads else None,
+            "positions.rotary.width": rotated if rotated != width // heads else None,
             "attention.bias": False,
             "output.bias": head != "classifier",
             "dropout": published.get("resid_pdrop", 0.0),

@@ -1,4 +1,4 @@
-"""Llama 1, 2, 3 and Mistral: the same names; Mistral looks back through a window."""
+"""Llama 1, 2, 3 and Mistral, which has the same names and a sliding window."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from headwise.recipe import model_config, replaced
 
 
 def llama_in(published: Published, head: Head) -> ModelConfig:
-    published.refuse_unless("sliding_window", None)  # the reference heeds it with a cache and not without
+    published.refuse_unless("sliding_window", None)  # the reference applies it with a cache, not without
     return config_in(published, head)
 
 
@@ -63,7 +63,7 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
 def mistral_in(published: Published, head: Head) -> ModelConfig:
     published.refuse_unless("attention_bias", False)
     published.refuse_unless("mlp_bias", False)
-    window = published.values.get("sliding_window", 4096)  # null is no window, and absent is the first Mistral's
+    window = published.values.get("sliding_window", 4096)  # null: no window; absent: that of the first Mistral
     return replaced(config_in(published, head), {"attention.window": window or None})
 
 

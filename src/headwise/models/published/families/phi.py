@@ -1,4 +1,4 @@
-"""Phi 1 to 2, which are kin of GPT-J, and Phi 3 and 4, a Llama with its matrices fused."""
+"""Phi 1 to 2, which resemble GPT-J, and Phi 3 and 4, Llamas with fused matrices."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from headwise.recipe import model_config
 
 
 def _shape_in(published: Published, head: Head) -> dict[str, Any]:
-    """Fields that both families name alike."""
+    """The fields under keys that both families share."""
     return {
         **decoder_in(published, head),
         **grouped_heads(published),
@@ -76,7 +76,7 @@ def phi3_in(published: Published, head: Head) -> ModelConfig:
     if kind == "longrope":
         published.need("original_max_position_embeddings")
     elif kind != "none":
-        raise CheckpointError(f"{published.where}: a Phi-3 with {kind} rotary scaling is not known, only longrope")
+        raise CheckpointError(f"{published.where}: a Phi-3 with {kind} rotary scaling is not supported, only longrope")
     return model_config(
         {
             **shape,

@@ -1,8 +1,6 @@
-"""RoFormer: BERT with rotary positions, whose pairs lie side by side."""
+"""RoFormer: BERT with rotary positions, whose pairs are neighbours."""
 
 from typing import Any
-
-import torch
 
 from headwise.config import ModelConfig
 from headwise.models.published.families.bert import (
@@ -54,8 +52,8 @@ def names(config: ModelConfig) -> Names:
     yield from embedding_names("roformer.embeddings", ours, config)
     if config.embedding.width:
         yield from linear("roformer.embeddings_project", f"{ours}embedding_projection")
-    table = Sinusoidal(head_width, "halves").table(torch.arange(config.positions.max_positions))
-    yield Computed("roformer.encoder.embed_positions.weight", table)
+    table = "roformer.encoder.embed_positions.weight"
+    yield Computed(table, Sinusoidal(head_width, "halves"), config.positions.max_positions)
     unpaired = Unpaired(config.attention.heads, head_width)
     for i in range(config.layers):
         yield from layer_names(f"roformer.encoder.layer.{i}", f"{ours}encoder.layers.{i}", unpaired)

@@ -1,8 +1,8 @@
-"""T5, its version 1.1 and Flan-T5, mT5: relative positions, scores that are not scaled, no biases.
+"""T5, T5 1.1, Flan-T5 and mT5: relative positions, unscaled attention scores, no biases.
 
-Version 1.0 ties the output to the embeddings and scales hidden states for it; 1.1 does neither. A published config
-says both with `tie_word_embeddings`; newer versions of the reference library write `true` there for every model,
-keep the scaling in `scale_decoder_outputs`, and leave a tied `lm_head` out of the file.
+Version 1.0 ties the output projection to the embeddings and scales the hidden states before it; 1.1 does neither. In a
+published config `tie_word_embeddings` stands for both; newer versions of the reference library write `true` for every
+model, put the scaling into `scale_decoder_outputs`, and leave a tied `lm_head` out of the file.
 """
 
 from functools import partial
@@ -18,7 +18,7 @@ FEED_FORWARDS: dict[Any, str] = {
     **{f"gated-{theirs}": f"gated-{ours}" for theirs, ours in ACTIVATIONS.items()},
     "gated-gelu": "gated-gelu_tanh",
 }
-"""Their `feed_forward_proj` -> our activation, after `gated-` where it is; what they call gated-gelu is approximate."""
+"""`feed_forward_proj` -> our activation, with `gated-` kept; gated-gelu is the tanh approximation."""
 
 
 def _config_in(published: Published, head: Head, may_scale: bool) -> ModelConfig:
@@ -28,7 +28,7 @@ def _config_in(published: Published, head: Head, may_scale: bool) -> ModelConfig
     gated = feed_forward.startswith("gated-")
     published.refuse_unless("is_gated_act", gated)
     activation = feed_forward.removeprefix("gated-")
-    if "dense_act_fn" in published.values:  # the reference takes this one where both are there
+    if "dense_act_fn" in published.values:  # takes precedence in the reference
         activation = published.choose("dense_act_fn", ACTIVATIONS, None)
     tied = published.get("tie_word_embeddings", True)
     scaled = may_scale and published.get("scale_decoder_outputs", tied)
@@ -128,7 +128,7 @@ def _layer(theirs: str, ours: str, stack: str, feed_forward: str) -> Names:
 
 
 UNUSED = (r"EncDecAttention\.relative_attention_bias\.weight$",)
-"""The first files of T5 hold one for the cross-attention, which has no positions."""
+"""The first T5 files hold position biases of the cross-attention, which are not used."""
 
 T5 = Family(
     model_type="t5",

@@ -1,4 +1,4 @@
-"""ViT: pictures as patches, with or without a pooler, or with a classifier."""
+"""ViT: an encoder of image patches, with or without a pooler, or with a classifier."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def config_in(published: Published, head: Head) -> ModelConfig:
     image, patch = _side(published, "image_size", 224), _side(published, "patch_size", 16)
     if image % patch:
         raise CheckpointError(
-            f"{published.where}: image_size {image} is no multiple of patch_size {patch}, which is not supported"
+            f"{published.where}: image_size {image} is not a multiple of patch_size {patch}, which is not supported"
         )
     pooler = None
     if published.has("pooler.dense.weight"):
@@ -50,7 +50,7 @@ def config_in(published: Published, head: Head) -> ModelConfig:
 
 
 def _side(published: Published, key: str, default: int) -> int:
-    """The side of a square, which older configs write as two numbers."""
+    """The side of a square; older configs give two sides."""
     value = published.get(key, default)
     sides = value if isinstance(value, list | tuple) else [value]
     if len(set(sides)) != 1:

@@ -1,4 +1,4 @@
-"""One door to every kind of weights that other programs write."""
+"""`read_foreign` reads every supported kind of model that other programs write."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ READABLE = (
 
 
 def read_foreign(path: str | Path) -> Foreign:
-    """The model in whatever this path is."""
+    """The model in a folder or file of any supported kind."""
     path = Path(path)
     try:
         if path.is_dir():
@@ -27,17 +27,17 @@ def read_foreign(path: str | Path) -> Foreign:
             return read_gguf(path)
     except OSError as error:
         raise CheckpointError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from None
-    raise CheckpointError(f"{path}: not a model that can be read. What can: {READABLE}")
+    raise CheckpointError(f"{path}: not a model that can be read. Supported: {READABLE}")
 
 
 def _read_folder(path: Path) -> Foreign:
     weights = any((path / f"{name}{end}").is_file() for name in READERS for end in ("", INDEX))
     files = sorted(path.glob("*.gguf"))
-    if files and not weights:  # a config.json beside a GGUF file says less than the file itself
+    if files and not weights:  # the GGUF file has its own config
         if len(files) > 1:
             names = ", ".join(file.name for file in files[:5])
             raise CheckpointError(f"{path}: holds {len(files)} .gguf files ({names}): name one of them")
         return read_gguf(files[0])
     if weights or (path / CONFIG).is_file():
         return read_folder(path)
-    raise CheckpointError(f"{path}: not a model that can be read. What can: {READABLE}")
+    raise CheckpointError(f"{path}: not a model that can be read. Supported: {READABLE}")

@@ -1,7 +1,7 @@
-"""GGML's tensor types: how many bytes hold how many values, and how the values are got out of the bytes.
+"""GGML's tensor types: block sizes and dequantisation.
 
-A quantised row is cut into blocks, each with its own scale (and, in some types, smallest value). The arithmetic is
-float32 in the order of the reference, so the values are the reference's to the last bit.
+A quantised row is split into blocks, each with its own quantisation scale (and, in some types, minimum). The
+arithmetic is float32 in the order of the reference, so the values are bit-identical to the reference's.
 """
 
 from collections.abc import Callable
@@ -15,25 +15,25 @@ Bytes = NDArray[numpy.uint8]
 Floats = NDArray[numpy.float32]
 
 CHUNK = 1 << 14
-"""Blocks that are worked on at a time, which bounds the memory beside the result."""
+"""Blocks that are dequantised at a time, which bounds the memory beside the result."""
 
 
 @dataclass(frozen=True)
 class TensorType:
     name: str
     values: int
-    """In a block."""
+    """Values per block."""
     size: int
-    """Size of a block in bytes."""
+    """Bytes per block."""
     unpack: Callable[[Bytes], Floats]
-    """Blocks as bytes [N, size] to their values [N, values]."""
+    """Converts bytes [N, size] to values [N, values]."""
 
 
 def dequantise(content: Bytes, kind: TensorType) -> Floats:
-    """All values of a tensor's bytes, in order."""
+    """The values of a tensor, in order."""
     blocks = content.reshape(-1, kind.size)
     values = numpy.empty((len(blocks), kind.values), numpy.float32)
-    with numpy.errstate(all="ignore"):  # a damaged scale may overflow: the values say so
+    with numpy.errstate(all="ignore"):  # a damaged scale may overflow to infinity
         for start in range(0, len(blocks), CHUNK):
             values[start : start + CHUNK] = kind.unpack(blocks[start : start + CHUNK])
     return values.reshape(-1)
@@ -59,7 +59,7 @@ def _bits(packed: Bytes) -> Bytes:
 
 
 def _with_high(low: Bytes, high: Bytes) -> Bytes:
-    """Levels of more than four bits: the low four, and those above them."""
+    """Levels of more than four bits, from the low four and the bits above them."""
     return low | numpy.left_shift(high, numpy.uint8(4))
 
 
@@ -102,9 +102,9 @@ def _q8_0(blocks: Bytes) -> Floats:
 
 
 def _scales_and_lows(packed: Bytes) -> tuple[Floats, Floats]:
-    """Eight scales and eight smallest values of six bits each, in twelve bytes: two [N, 8, 1].
+    """Eight scales and eight minima of six bits each, in twelve bytes: two [N, 8, 1].
 
-    The first four of each lie in the low six bits of bytes 0-3 and 4-7; the last four have their low four bits in
+    The first four of each are in the low six bits of bytes 0-3 and 4-7; the last four have their low four bits in
     bytes 8-11 and their high two bits on top of the first four.
     """
     first, second, rest = packed[:, :4], packed[:, 4:8], packed[:, 8:]
@@ -114,7 +114,7 @@ def _scales_and_lows(packed: Bytes) -> tuple[Floats, Floats]:
 
 
 def _scaled_groups(blocks: Bytes, levels: Bytes) -> Floats:
-    """Q4_K and Q5_K: eight groups of 32 levels [N, 8, 32], each with a scale and a smallest value."""
+    """Q4_K and Q5_K: eight groups of 32 levels [N, 8, 32], each with a scale and a minimum."""
     scales, lows = _scales_and_lows(blocks[:, 4:16])
     scale, low = _half(blocks, 0)[..., None] * scales, _half(blocks, 2)[..., None] * lows
     values: Floats = scale * levels.astype(numpy.float32) - low
@@ -155,11 +155,11 @@ TYPES: dict[int, TensorType] = {
     14: TensorType("Q6_K", 256, 210, _q6_k),
     30: TensorType("BF16", 1, 2, _bf16),
 }
-"""By the number that stands in the file."""
+"""By their numbers in a file."""
 
 UNREAD = {
     9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S",
     20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64",
     29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4",
 }  # fmt: skip
-"""Names of types that are not read, for the message that says so."""
+"""Names of the types that are not supported, for the error message."""

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from headwise.errors import CheckpointError
-from headwise.models.published.formats.gguf_metadata import Metadata, check_layers, check_shapes, layer_name, token_ids
+from headwise.models.published.formats.gguf_metadata import Metadata, layer_name, token_ids
 
 WHOLE = {
     "token_embd.weight": "transformer.wte.weight",
@@ -22,7 +22,7 @@ MATRICES = {"attn_qkv": "attn.c_attn", "attn_output": "attn.c_proj", "ffn_up": "
 def gpt2_from_gguf(
     metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], where: str
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Config and tensors as Hugging Face has them; a file that is not exactly a GPT-2 is refused."""
+    """Hugging Face's config and tensors of a GPT-2; a tensor that a GPT-2 does not have is refused."""
     renamed: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         layer, part, end = layer_name(name)
@@ -33,11 +33,8 @@ def gpt2_from_gguf(
         elif name in WHOLE:
             renamed[WHOLE[name]] = tensor
         else:
-            raise CheckpointError(f"{where}: the tensor {name} is no part of a GPT-2 that can be read")
-    config = _config(Metadata(metadata, "gpt2", where), renamed)
-    check_layers(config["n_layer"], renamed, where)
-    check_shapes(_shapes(config), renamed, where)
-    return config, renamed
+            raise CheckpointError(f"{where}: the tensor {name} is not part of a GPT-2")
+    return _config(Metadata(metadata, "gpt2", where), renamed), renamed
 
 
 def _config(metadata: Metadata, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
@@ -61,27 +58,3 @@ def _config(metadata: Metadata, tensors: Mapping[str, Tensor]) -> dict[str, Any]
         "tie_word_embeddings": "lm_head.weight" not in tensors,
         **token_ids(metadata.values, embedding.shape[0]),
     }
-
-
-def _shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    width, hidden, vocabulary = config["n_embd"], config["n_inner"], config["vocab_size"]
-    matrices = {
-        "attn.c_attn": (width, 3 * width),
-        "attn.c_proj": (width, width),
-        "mlp.c_fc": (width, hidden),
-        "mlp.c_proj": (hidden, width),
-    }
-    shapes: dict[str, tuple[int, ...]] = {
-        "transformer.wte.weight": (vocabulary, width),
-        "transformer.wpe.weight": (config["n_positions"], width),
-    }
-    for layer in range(config["n_layer"]):
-        for part, shape in matrices.items():
-            shapes[f"transformer.h.{layer}.{part}.weight"] = shape
-            shapes[f"transformer.h.{layer}.{part}.bias"] = shape[1:]
-        for part in NORMS.values():
-            shapes.update({f"transformer.h.{layer}.{part}.{end}": (width,) for end in ("weight", "bias")})
-    shapes.update({f"transformer.ln_f.{end}": (width,) for end in ("weight", "bias")})
-    if not config["tie_word_embeddings"]:
-        shapes["lm_head.weight"] = (vocabulary, width)
-    return shapes

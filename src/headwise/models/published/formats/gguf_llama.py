@@ -1,6 +1,5 @@
 """A Llama or Mistral in GGUF: llama.cpp's names, row order and metadata to Hugging Face's."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,8 +7,9 @@ import torch
 from torch import Tensor
 
 from headwise.errors import CheckpointError
-from headwise.models.published.formats.gguf_metadata import Metadata, check_layers, check_shapes, layer_name, token_ids
-from headwise.models.published.formats.value import llama_shapes, rotate_halves
+from headwise.models.published.formats.gguf_metadata import Metadata, layer_name, token_ids
+from headwise.models.published.rules import Unpaired
+from headwise.nn.rotary import Llama3
 
 WHOLE = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -28,24 +28,24 @@ IN_A_LAYER = {
     "ffn_down": "mlp.down_proj",
 }
 FREQUENCIES = "rope_freqs.weight"
-LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
-"""Rotary scaling of every published Llama 3; the file holds only the divisors that follow from it."""
+LOW, HIGH, LENGTH = 1.0, 4.0, 8192
+"""The rotary scaling of every published Llama 3; a file holds only the resulting divisors of the frequencies."""
 
 
 def llama_from_gguf(
     metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], where: str
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Config and tensors as Hugging Face has them; a file that is not exactly a Llama is refused."""
+    """Hugging Face's config and tensors of a Llama; a tensor that a Llama does not have is refused."""
     renamed = {_rename(name, where): tensor for name, tensor in tensors.items() if name != FREQUENCIES}
     biases = "model.layers.0.self_attn.q_proj.bias" in renamed
     config = _config(Metadata(metadata, "llama", where), renamed, tensors.get(FREQUENCIES), biases)
-    check_layers(config["num_hidden_layers"], renamed, where)
-    check_shapes(llama_shapes(config, biases), renamed, where)
     heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
     for name, tensor in renamed.items():
         part = name.split(".")[-2]
         if part in heads:
-            renamed[name] = rotate_halves(tensor, heads[part])
+            if len(tensor) != heads[part] * config["head_dim"]:
+                raise CheckpointError(f"{where}: {name} has the impossible shape {tuple(tensor.shape)}")
+            (renamed[name],) = Unpaired(heads[part], config["head_dim"]).split(tensor)
     return config, renamed
 
 
@@ -55,14 +55,14 @@ def _rename(name: str, where: str) -> str:
     layer, part, end = layer_name(name)
     if part in IN_A_LAYER:
         return f"model.layers.{layer}.{IN_A_LAYER[part]}.{end}"
-    raise CheckpointError(f"{where}: the tensor {name} is no part of a Llama that can be read")
+    raise CheckpointError(f"{where}: the tensor {name} is not part of a Llama")
 
 
 def _config(
     metadata: Metadata, tensors: Mapping[str, Tensor], frequencies: Tensor | None, biases: bool
 ) -> dict[str, Any]:
     if metadata.whole("expert_count", 0, least=0):
-        raise metadata.fail("expert_count", "is not 0: mixtures of experts are not read")
+        raise metadata.fail("expert_count", "is not 0: mixtures of experts are not supported")
     width, heads = metadata.whole("embedding_length"), metadata.whole("attention.head_count")
     head_width = metadata.whole("attention.key_length", width // heads, least=2)
     key_value_heads = metadata.whole("attention.head_count_kv", heads)
@@ -101,41 +101,33 @@ def _config(
 
 def _scaling(metadata: Metadata, base: float, head_width: int, divisors: Tensor | None) -> dict[str, Any] | None:
     kind = metadata.get("rope.scaling.type", "none")
-    linear = metadata.number("rope.scale_linear", 1.0)  # how files of 2023 wrote it
+    linear = metadata.number("rope.scale_linear", 1.0)  # in files of 2023
     if kind == "none" and linear != 1.0:
         kind = "linear"
     if divisors is not None and not bool((divisors == 1).all()):
         if kind != "none":
-            raise metadata.fail(
-                "rope.scaling.type", f"is {kind!r} and {FREQUENCIES} is there too: which of them holds?"
-            )
+            raise metadata.fail("rope.scaling.type", f"is {kind!r}, but the file also has {FREQUENCIES}")
         return _llama3(divisors, base, head_width, metadata.where)
     if kind == "none":
         return None
     if kind not in ("linear", "yarn"):
-        raise metadata.fail("rope.scaling.type", f"is {kind!r}; read are none, linear and yarn")
+        raise metadata.fail("rope.scaling.type", f"is {kind!r}; supported: none, linear and yarn")
     scaling = {"rope_type": kind, "factor": metadata.number("rope.scaling.factor", linear)}
     original = metadata.whole("rope.scaling.original_context_length", 0, least=0)
     return {**scaling, "original_max_position_embeddings": original} if kind == "yarn" and original else scaling
 
 
 def _llama3(divisors: Tensor, base: float, head_width: int, where: str) -> dict[str, Any]:
-    """The scaling that these divisors of the rotary frequencies came from."""
-    scaling = {"rope_type": "llama3", "factor": float(divisors.max()), **LLAMA3}
-    if divisors.shape == (head_width // 2,) and torch.allclose(
-        divisors, _divisors(scaling, base, head_width), rtol=1e-4
-    ):
-        return scaling
-    raise CheckpointError(
-        f"{where}: {FREQUENCIES} holds frequencies that are not of Llama 3's formula, none other is read"
-    )
-
-
-def _divisors(scaling: Mapping[str, Any], base: float, head_width: int) -> Tensor:
-    """Llama 3: slow frequencies are divided by the factor, fast ones by 1, those between by something between."""
-    frequencies = base ** (-torch.arange(0, head_width, 2, dtype=torch.float64) / head_width)
-    turns = scaling["original_max_position_embeddings"] * frequencies / (2 * math.pi)
-    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
-    share = ((turns - low) / (high - low)).clamp(0, 1)
-    shrunk: Tensor = (1 - share) / scaling["factor"] + share
-    return shrunk.reciprocal().float()
+    """The rotary scaling that gives these divisors of the frequencies."""
+    factor = float(divisors.max())
+    frequencies = Llama3(head_width, base, factor, LENGTH, LOW, HIGH)
+    expected = frequencies.plain() / frequencies.turns(torch.empty(0))
+    if divisors.shape != expected.shape or not torch.allclose(divisors, expected, rtol=1e-4):
+        raise CheckpointError(f"{where}: {FREQUENCIES} does not follow Llama 3's formula, and no other is supported")
+    return {
+        "rope_type": "llama3",
+        "factor": factor,
+        "low_freq_factor": LOW,
+        "high_freq_factor": HIGH,
+        "original_max_position_embeddings": LENGTH,
+    }

@@ -1,4 +1,4 @@
-"""GGUF metadata that all architectures share: typed values, names of layers, checks of names and shapes."""
+"""GGUF metadata that all architectures share: typed values, names of layers, special tokens."""
 
 import math
 import re
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy
-from torch import Tensor
 
 from headwise.errors import CheckpointError
 
@@ -15,7 +14,7 @@ TOKENS = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "padding
 
 
 class Metadata:
-    """The values below the architecture's name, each of the type that is asked for."""
+    """The metadata of one architecture, with checked types."""
 
     def __init__(self, values: Mapping[str, Any], architecture: str, where: str) -> None:
         self.values, self.architecture, self.where = values, architecture, where
@@ -31,7 +30,7 @@ class Metadata:
         if value is None:
             raise self.fail(key, "is missing")
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 1 << 31:
-            raise self.fail(key, f"is {str(value)[:40]}, not a whole number from {least} on")
+            raise self.fail(key, f"is {str(value)[:40]}, not a whole number of at least {least}")
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
@@ -44,29 +43,12 @@ class Metadata:
 
 
 def layer_name(name: str) -> tuple[str, str, str]:
-    """blk.3.attn_q.weight as 3, attn_q, weight; empty where it is not of that form."""
+    """The parts of a name: blk.3.attn_q.weight -> 3, attn_q, weight; empty if it is not of that form."""
     found = LAYER.fullmatch(name)
     return (found[1], found[2], found[3]) if found else ("", "", "")
 
 
 def token_ids(values: Mapping[str, Any], vocabulary: int) -> dict[str, int]:
-    """The special tokens that the file names and the vocabulary has."""
+    """The special tokens in the metadata that are in the vocabulary."""
     found = {name: values.get(f"tokenizer.ggml.{key}_token_id") for name, key in TOKENS.items()}
     return {name: number for name, number in found.items() if isinstance(number, int) and 0 <= number < vocabulary}
-
-
-def check_layers(layers: int, tensors: Mapping[str, Tensor], where: str) -> None:
-    """Refuse an absurd number before anything of that length is built."""
-    if layers > len(tensors):
-        raise CheckpointError(f"{where}: claims {layers:,} layers but has {len(tensors)} tensors")
-
-
-def check_shapes(shapes: Mapping[str, tuple[int, ...]], tensors: Mapping[str, Tensor], where: str) -> None:
-    """Refuse tensors that are not exactly those of the model that the metadata describe."""
-    different = sorted(shapes.keys() ^ tensors.keys())
-    if different:
-        problem = "is missing" if different[0] in shapes else "is there, but no part of the model it describes"
-        raise CheckpointError(f"{where}: {different[0]} {problem}")
-    for name, shape in shapes.items():
-        if tuple(tensors[name].shape) != shape:
-            raise CheckpointError(f"{where}: {name} has the shape {tuple(tensors[name].shape)} instead of {shape}")

@@ -1,6 +1,6 @@
 """Hugging Face folders: `config.json` beside safetensors or a pickle of tensors, whole or in shards.
 
-Nothing in a folder is executed: no code files are looked at, and a pickle may hold tensors and nothing else.
+Nothing in a folder is executed: code files are ignored, and a pickle may contain only tensors.
 """
 
 import json
@@ -24,12 +24,12 @@ GENERATION = "generation_config.json"
 SAFETENSORS = "model.safetensors"
 PICKLE = "pytorch_model.bin"
 INDEX = ".index.json"
-"""After the name of the whole file: which tensor is in which shard."""
+"""The suffix of the index of a sharded file: which tensor is in which shard."""
 SHARD_BYTES = 5 * 10**9
 
 
 def read_folder(path: str | Path) -> Foreign:
-    """The model in a Hugging Face folder, its tensors in memory: a mapped file could be overwritten meanwhile."""
+    """The model in a Hugging Face folder. Its tensors are copied to memory: a mapped file could be overwritten."""
     path = Path(path)
     if not path.is_dir():
         raise CheckpointError(f"{path}: {'a file, not a folder' if path.exists() else 'no such folder'}")
@@ -47,7 +47,7 @@ def read_folder(path: str | Path) -> Foreign:
 
 
 def read_strict_json(path: Path) -> dict[str, Any]:
-    """A JSON object: no name twice, no NaN or Infinity."""
+    """Read a JSON object; duplicate keys, NaN and Infinity are errors."""
     try:
         value = json.loads(path.read_bytes(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except FileNotFoundError:
@@ -57,7 +57,7 @@ def read_strict_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: must be a JSON object, with names and values")
+        raise CheckpointError(f"{path}: must be a JSON object")
     return value
 
 
@@ -65,12 +65,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is a duplicate key")
     return found
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not valid in JSON")
 
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
@@ -82,12 +82,12 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
     try:
-        mapped = zipfile.is_zipfile(path)  # pickles of 2020 and before are no archives and cannot be mapped
+        mapped = zipfile.is_zipfile(path)  # pickles of PyTorch before 1.6 are not archives and cannot be mapped
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except pickle.UnpicklingError as error:
         raise CheckpointError(
-            f"{path}: refused, because it is damaged or a pickle that asks for more than tensors, and such a pickle "
-            f"could run code: {_reason(error)}. Convert it to safetensors where it was made"
+            f"{path}: refused, because it is damaged or a pickle of more than tensors, which could run code: "
+            f"{_reason(error)}. Convert it to safetensors where it was made"
         ) from None
     except Exception as error:  # a damaged pickle may fail in any way
         raise CheckpointError(f"{path}: truncated or damaged ({_reason(error)})") from None
@@ -97,7 +97,7 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def _reason(error: Exception) -> str:
-    """Reason of an error, without torch's advice on how to load the file all the same."""
+    """The reason of an error, without torch's advice on how to load the file in spite of it."""
     text = str(error).split("Check the documentation")[0].split(" Please use ")[0].strip() or type(error).__name__
     return text.splitlines()[-1].split("WeightsUnpickler error:")[-1].strip().removesuffix(".")[:200]
 
@@ -106,20 +106,20 @@ def _plain(path: Path, name: Any, value: Any) -> Tensor:
     if not isinstance(name, str) or not isinstance(value, Tensor):
         raise CheckpointError(f"{path}: {name!r} is a {type(value).__name__}, not a tensor")
     if value.layout != torch.strided or value.is_quantized or value.device.type != "cpu":
-        raise CheckpointError(f"{path}: {name} is no ordinary tensor ({value.layout}, {value.dtype}, {value.device})")
+        raise CheckpointError(f"{path}: {name} is not a plain tensor ({value.layout}, {value.dtype}, {value.device})")
     if value.numel() * value.element_size() > value.untyped_storage().nbytes():
-        raise CheckpointError(f"{path}: {name} claims the shape {tuple(value.shape)}, more than the file holds")
-    return value.detach().clone()  # not mapped to the file any more
+        raise CheckpointError(f"{path}: {name} has the shape {tuple(value.shape)}, more than the file holds")
+    return value.detach().clone()  # no longer mapped to the file
 
 
 READERS: dict[str, Callable[[Path], dict[str, Tensor]]] = {SAFETENSORS: _read_safetensors, PICKLE: _read_pickle}
-"""The whole file's name -> how it, or a shard of it, is read; the first that is there is taken."""
+"""The name of the unsharded file -> its reader; the first that exists is read."""
 
 
 def _read_shards(index: Path, read: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
     names = read_strict_json(index).get("weight_map")
     if not isinstance(names, dict) or not names:
-        raise CheckpointError(f"{index}: has no weight_map, which says what is in which file")
+        raise CheckpointError(f"{index}: has no weight_map")
     shards: dict[str, set[str]] = {}
     for name, shard in names.items():
         shards.setdefault(_beside(index, shard), set()).add(name)
@@ -131,17 +131,17 @@ def _read_shards(index: Path, read: Callable[[Path], dict[str, Tensor]]) -> dict
         found = read(index.parent / shard)
         different = sorted(found.keys() ^ listed)
         if different:
-            which = "should be there" if different[0] in listed else "is there"
-            raise CheckpointError(f"{index.parent / shard}: does not fit {index.name}: {different[0]} {which}")
+            which = "missing" if different[0] in listed else "unexpected"
+            raise CheckpointError(f"{index.parent / shard}: does not match {index.name}: {which}: {different[0]}")
         tensors.update(found)
     return tensors
 
 
 def _beside(index: Path, shard: Any) -> str:
-    """The name of a file in the very folder of the index; anything that would lead out of it is refused."""
+    """The name of a file in the folder of the index; a path that leads out of it is refused."""
     plain = isinstance(shard, str) and PurePosixPath(shard).name == PureWindowsPath(shard).name == shard
     if not plain or shard in ("", "..") or "\0" in shard:
-        raise CheckpointError(f"{index}: names {shard!r}, which is no file in its own folder")
+        raise CheckpointError(f"{index}: names {shard!r}, which is not a file in the same folder")
     return str(shard)
 
 
@@ -152,9 +152,9 @@ def write_folder(
     shard_bytes: int = SHARD_BYTES,
     generation_config: Mapping[str, Any] | None = None,
 ) -> None:
-    """A folder that Hugging Face's libraries load; one that already holds a model is not touched.
+    """Write a folder that Hugging Face's libraries load; one that already holds a model is refused.
 
-    Each file appears whole, and `config.json` last: without it nobody takes the folder for a model.
+    Each file appears atomically, and `config.json` last: a folder without it is not taken for a model.
     """
     path = Path(path)
     if (path / CONFIG).exists():
@@ -162,7 +162,7 @@ def write_folder(
     _make_folder(path)
     shards = list(_into_shards(tensors, shard_bytes))
     whole = len(shards) == 1
-    with disk_errors(path):  # what a writing that failed has left
+    with disk_errors(path):  # left by a write that failed
         (path / (f"{SAFETENSORS}{INDEX}" if whole else SAFETENSORS)).unlink(missing_ok=True)
     index: dict[str, str] = {}
     for number, shard in enumerate(shards, 1):
@@ -181,7 +181,7 @@ def _make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be made a folder ({error.strerror or error})") from None
+        raise CheckpointError(f"{path}: cannot create the folder ({error.strerror or error})") from None
 
 
 def _size(tensor: Tensor) -> int:
@@ -189,7 +189,7 @@ def _size(tensor: Tensor) -> int:
 
 
 def _into_shards(tensors: Mapping[str, Tensor], shard_bytes: int) -> Iterator[dict[str, Tensor]]:
-    """In order, each as full as fits; a tensor larger than a shard has one to itself. At least one, even if empty."""
+    """Split tensors, in order, into shards of at most `shard_bytes`; a larger tensor has a shard to itself."""
     shard: dict[str, Tensor] = {}
     filled = 0
     for name, tensor in tensors.items():
@@ -207,6 +207,6 @@ def _write_safetensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     for name, tensor in tensors.items():
         plain = tensor.detach().cpu().contiguous()
         memory = plain.untyped_storage().data_ptr()
-        content[name] = plain.clone() if memory in seen else plain  # safetensors refuses what is shared
+        content[name] = plain.clone() if memory in seen else plain  # safetensors refuses shared memory
         seen.add(memory)
     write_safetensors(path, content, {"format": "pt"})
