@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 from headwise.text.escape import SPACE
 
@@ -52,39 +53,20 @@ def show(spelt: bytes) -> str:
 
 
 def words_of(spelt: Sequence[bytes | None]) -> list[int]:
-    """The index of the word of each piece: that of its first character that is no space; -1 for none.
+    """The index of the word that each piece belongs to, or -1: the word of the first letter at or after its start.
 
-    None stands for a special, which belongs to no word. A piece of spaces belongs to the word after it, if any.
+    So a piece of spaces belongs to the word after it, if any. None is a special token, which belongs to no word.
     """
-    owners: list[int | None] = []  # of each byte: its word, or None for a space
+    owners: list[int | None] = []  # the word of each byte, or None for a space
     word, inside = -1, False
     for character in b"".join(each or b"" for each in spelt).decode(errors="surrogateescape"):
         if character.isspace():
             inside = False
         elif not inside:
             word, inside = word + 1, True
-        owners += [word if inside else None] * _width(character)
-    following, upcoming = list(owners), -1  # -1: nothing but spaces follows
-    for place in range(len(owners) - 1, -1, -1):
-        own = owners[place]
-        upcoming = upcoming if own is None else own
-        following[place] = upcoming
-    words: list[int] = []
-    place = 0
-    for each in spelt:
-        if not each:
-            words.append(-1 if each is None else _at(following, place))
-            continue
-        inner = [owner for owner in owners[place : place + len(each)] if owner is not None]
-        words.append(inner[0] if inner else _at(following, place))
-        place += len(each)
-    return words
-
-
-def _at(following: Sequence[int | None], place: int) -> int:
-    owner = following[place] if place < len(following) else -1
-    return -1 if owner is None else owner
-
-
-def _width(character: str) -> int:
-    return len(character.encode(errors="surrogateescape"))
+        owners += [word if inside else None] * len(character.encode(errors="surrogateescape"))
+    following = [-1]  # from the last byte back: the first word at or after it
+    for owner in reversed(owners):
+        following.append(following[-1] if owner is None else owner)
+    starts = accumulate((len(each or b"") for each in spelt), initial=0)
+    return [-1 if each is None else following[len(owners) - start] for each, start in zip(spelt, starts, strict=False)]

@@ -12,7 +12,7 @@ from headwise.data.read.files import numbered_lines
 from headwise.errors import DataError
 
 PROBE = 1000
-"""Lines from which the way of quoting is inferred."""
+"""The number of lines from which the style of quoting is inferred."""
 
 Record = tuple[int, list[str]]
 """The number of a record's first line, and its fields."""
@@ -87,15 +87,13 @@ def _has_spreadsheet_quotes(rows: Sequence[Sequence[str]]) -> bool:
     In text, a field may open with a quotation mark and not end with one. Spreadsheet programs write marks around all
     fields, or around every field that holds a mark, and double the marks in it; some also where there is a comma.
     """
-    fields = [field for row in rows for field in row if field]
+    fields = list(filter(None, chain.from_iterable(rows)))
     opened = [field for field in fields if field.startswith('"')]
-    if not opened or not all(_QUOTED.fullmatch(field) for field in opened):
+    if not opened or not all(map(_QUOTED.fullmatch, opened)):
         return False
-    if len(opened) == len(fields) or all(field.startswith('"') for field in rows[0]):
+    plain = "\t".join(field for field in fields if not field.startswith('"'))
+    if not plain or all(field.startswith('"') for field in rows[0]):
         return True
-    plain = [field for field in fields if not field.startswith('"')]
-    if any('"' in field for field in plain):
+    if '"' in plain:
         return False
-    if any('""' in field[1:-1] for field in opened):
-        return True
-    return all("," in field for field in opened) and not any("," in field for field in plain)
+    return '""' in "\t".join(field[1:-1] for field in opened) or ("," not in plain and all("," in f for f in opened))

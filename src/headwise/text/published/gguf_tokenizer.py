@@ -58,20 +58,24 @@ def _from_gguf(metadata: Mapping[str, Any]) -> HfTokenizer:
         prefix = bool(metadata.get("tokenizer.ggml.add_space_prefix", True))
         library = scored_bpe(tokens, list(metadata["tokenizer.ggml.scores"]), skip=kept, prefix=prefix)
     library.add_tokens([AddedToken(tokens[i], special=types[i] == CONTROL, normalized=False) for i in kept])
-    facts, defaults = Facts(Path("GGUF")), {}
+    names = _special_names(metadata, tokens)
+    add_specials(library, list(names.values()))
+    first = names.get("bos", "") if metadata.get("tokenizer.ggml.add_bos_token", kind == "llama") else ""
+    last = names.get("eos", "") if metadata.get("tokenizer.ggml.add_eos_token") else ""
+    template(library, first, last)
+    return assemble(library, Facts(Path("GGUF")), names)
+
+
+def _special_names(metadata: Mapping[str, Any], tokens: list[str]) -> dict[str, str]:
+    """The special token of each role that the file names; Llama has defaults for some."""
+    names = {}
+    if metadata["tokenizer.ggml.model"] == "llama":
+        names = {role: name for role, name in _LLAMA.items() if name in tokens}
     for role, key in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"), ("mask", "mask")):
         i = metadata.get(f"tokenizer.ggml.{key}_token_id")
         if isinstance(i, int) and 0 <= i < len(tokens):
-            defaults[role] = tokens[i]
-    if kind == "llama":
-        defaults = {role: name for role, name in _LLAMA.items() if name in tokens} | defaults
-    add_specials(library, list(defaults.values()))
-    add = {
-        role: bool(metadata.get(f"tokenizer.ggml.add_{role}_token", kind == "llama" and role == "bos"))
-        for role in _LLAMA
-    }
-    template(library, defaults.get("bos", "") if add["bos"] else "", defaults.get("eos", "") if add["eos"] else "")
-    return assemble(library, facts, defaults)
+            names[role] = tokens[i]
+    return names
 
 
 def scored_bpe(

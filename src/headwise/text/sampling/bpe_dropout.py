@@ -124,4 +124,4 @@ def segment(text: str, scores: Mapping[str, float], dropout: float, draws: Seque
                 score = scores.get(merged)
                 if score is not None:
                     heapq.heappush(agenda, (-score, first, second, len(merged)))
-    return [piece for piece in pieces if piece]
+    return list(filter(None, pieces))
