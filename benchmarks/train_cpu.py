@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from headwise.config import ModelConfig, Recipe, TextConfig, TrainConfig
 from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream
 from headwise.data.batch.stream import batches_from
-from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedWriter
+from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedWriter, Flat
 from headwise.data.prepare.result import TrainCorpus
 from headwise.models.build import build
 from headwise.nn.positions import Sinusoidal
@@ -148,9 +148,10 @@ def verdict(rows: list[Row]) -> None:
 
 def make_batches(folder: Path, vocabulary: int, args: argparse.Namespace) -> list[PaddedBatch]:
     """The first batches of an epoch over sentences of real or realistic lengths."""
-    writer = EncodedWriter(folder, vocabulary, "benchmark")
+    writer = EncodedWriter(folder, vocabulary)
     pairs = read_pairs(args.pairs, vocabulary) if args.pairs else made_up_pairs(vocabulary)
-    writer.append(*pairs, [0] * len(pairs[0]), list(range(1, len(pairs[0]) + 1)))
+    source, target = (Flat.of(side, writer.ids) for side in pairs)
+    writer.append(source, target, [0] * len(pairs[0]), list(range(1, len(pairs[0]) + 1)))
     corpus: EncodedCorpus = writer.finish(["benchmark"])
     stream = PaddedPairStream([TrainCorpus(corpus, 1.0, "", "")], Specials(), args.batch_tokens, seed=1)
     return [batch for batch, _ in itertools.islice(batches_from(stream), args.batches)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedWriter
+from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedWriter, Flat
 from tests.data.tiny import TinyTokenizer
 
 Write = Callable[[str, str | bytes], Path]
@@ -33,10 +33,11 @@ def encode(tmp_path: Path) -> Encode:
     def encode(lengths: Sequence[tuple[int, int]]) -> EncodedCorpus:
         number = next(made)
         rng = np.random.default_rng(number)
-        with EncodedWriter(tmp_path / f"encoded-{number}", TinyTokenizer.whole, "test") as writer:
+        with EncodedWriter(tmp_path / f"encoded-{number}", TinyTokenizer.whole) as writer:
             source = [rng.integers(10, TinyTokenizer.whole, left).tolist() for left, _ in lengths]
             target = [rng.integers(10, TinyTokenizer.whole, right).tolist() for _, right in lengths]
-            writer.append(source, target, [0] * len(lengths), range(1, len(lengths) + 1))
+            sides = Flat.of(source, writer.ids), Flat.of(target, writer.ids)
+            writer.append(*sides, [0] * len(lengths), range(1, len(lengths) + 1))
             return writer.finish([f"file-{number}"])
 
     return encode

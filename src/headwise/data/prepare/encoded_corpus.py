@@ -1,10 +1,10 @@
 """Encoded corpora: token ids as memory-mapped arrays in a folder.
 
 The operating system keeps in memory what is used, processes share it, and opening takes no time whatever the size.
-Sequences hold subword ids only: language tags, SOS and EOS are added when batches are made.
+Sequences hold subword ids only: language tags, SOS and EOS are added when batches are made. The manifest of the
+cache folder around a corpus detects damage.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,10 +16,10 @@ from typing import IO, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from headwise.errors import DataError
 from headwise.files.atomic import write_json
+from headwise.files.tables import read_json
 
-VERSION = 1
+VERSION = 2
 META = "meta.json"
 
 Ids = NDArray[np.uint16] | NDArray[np.uint32]
@@ -51,27 +51,20 @@ class EncodedCorpus:
     files: NDArray[np.uint32]
     lines: NDArray[np.uint32]
     file_names: tuple[str, ...]
-    fingerprint: str
 
     @classmethod
-    def open(cls, folder: Path, fingerprint: str | None = None) -> "EncodedCorpus":
-        """Open the folder that an `EncodedWriter` finished; a `DataError` names what is missing or does not fit."""
-        meta = _read_meta(folder)
-        if fingerprint is not None and meta["fingerprint"] != fingerprint:
-            raise DataError(f"{folder}: encoded from other data or settings")
-        for name in _ARRAYS:
-            path = folder / f"{name}.bin"
-            size = path.stat().st_size if path.is_file() else -1
-            if size != meta["sizes"][name]:
-                found = "is missing" if size < 0 else f"has {size:,} bytes"
-                raise DataError(f"{path}: {found}, expected {meta['sizes'][name]:,}; prepare the data again")
+    def open(cls, folder: Path) -> "EncodedCorpus":
+        """Open the folder that an `EncodedWriter` finished."""
+        meta = read_json(folder / META)
         ids = np.dtype(meta["ids"])
         side = {
-            name: EncodedSide(_map(folder, name, ids), _map(folder, f"{name}_offsets", np.dtype("<u8")))
+            name: EncodedSide(
+                map_array(folder / f"{name}.bin", ids), map_array(folder / f"{name}_offsets.bin", np.dtype("<u8"))
+            )
             for name in ("source", "target")
         }
-        files, lines = (_map(folder, name, np.dtype("<u4")) for name in ("files", "lines"))
-        return cls(side["source"], side["target"], files, lines, tuple(meta["file_names"]), meta["fingerprint"])
+        files, lines = (map_array(folder / f"{name}.bin", np.dtype("<u4")) for name in ("files", "lines"))
+        return cls(side["source"], side["target"], files, lines, tuple(meta["file_names"]))
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -114,35 +107,19 @@ def id_type(vocabulary: int) -> np.dtype[Any]:
 
 
 class EncodedWriter:
-    """Writes an encoded corpus chunk by chunk; `finish` writes its meta file, without which it is not one."""
+    """Writes an encoded corpus chunk by chunk; `finish` writes its meta file."""
 
-    def __init__(self, folder: Path, vocabulary: int, fingerprint: str) -> None:
+    def __init__(self, folder: Path, vocabulary: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / META).unlink(missing_ok=True)
         self.folder = folder
-        self.fingerprint = fingerprint
         self.ids = id_type(vocabulary)
-        self.count = 0
         self._ends = {"source": 0, "target": 0}
-        self._streams: dict[str, IO[bytes]] = {}
-        for name in _ARRAYS:
-            self._streams[name] = (folder / f"{name}.bin").open("wb")
+        self._streams: dict[str, IO[bytes]] = {name: (folder / f"{name}.bin").open("wb") for name in _ARRAYS}
         for name in self._ends:
             self._write(f"{name}_offsets", np.zeros(1, "<u8"))
 
-    def append(
-        self,
-        source: Sequence[Sequence[int]],
-        target: Sequence[Sequence[int]],
-        files: Sequence[int],
-        lines: Sequence[int],
-    ) -> None:
-        if not len(source) == len(target) == len(files) == len(lines):
-            raise ValueError("every example needs a source, a target, a file and a line")
-        self.append_flat(Flat.of(source, self.ids), Flat.of(target, self.ids), files, lines)
-
-    def append_flat(self, source: "Flat", target: "Flat", files: Sequence[int], lines: Sequence[int]) -> None:
-        """Append examples whose ids are already arrays."""
+    def append(self, source: Flat, target: Flat, files: Sequence[int], lines: Sequence[int]) -> None:
+        """Append examples, with the index of the file and the line of each."""
         for name, side in (("source", source), ("target", target)):
             ends = np.cumsum(side.lengths, dtype="<u8") + np.uint64(self._ends[name])
             self._write(name, side.ids)
@@ -150,21 +127,11 @@ class EncodedWriter:
             self._ends[name] += len(side.ids)
         self._write("files", np.asarray(files, "<u4"))
         self._write("lines", np.asarray(lines, "<u4"))
-        self.count += len(lines)
 
     def finish(self, file_names: Sequence[str]) -> EncodedCorpus:
-        """Close the arrays and write the meta file; `file_names` are those that the examples' files count."""
+        """Close the arrays and write the meta file; the examples refer to `file_names` by index."""
         self.close()
-        meta = {
-            "version": VERSION,
-            "fingerprint": self.fingerprint,
-            "pairs": self.count,
-            "tokens": self._ends,
-            "ids": self.ids.str,
-            "file_names": list(file_names),
-            "sizes": {name: (self.folder / f"{name}.bin").stat().st_size for name in _ARRAYS},
-        }
-        write_json(self.folder / META, meta)
+        write_json(self.folder / META, {"ids": self.ids.str, "file_names": list(file_names)})
         return EncodedCorpus.open(self.folder)
 
     def close(self) -> None:
@@ -183,24 +150,8 @@ class EncodedWriter:
         self._streams[name].write(array.tobytes())
 
 
-def _read_meta(folder: Path) -> dict[str, Any]:
-    try:
-        meta: dict[str, Any] = json.loads((folder / META).read_text(encoding="utf-8"))
-        version = meta["version"]
-    except FileNotFoundError:
-        raise DataError(f"{folder}: no finished encoded corpus (there is no {META})") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{folder / META}: damaged: {error}") from None
-    if version != VERSION:
-        raise DataError(f"{folder}: encoded by format version {version}, this is version {VERSION}")
-    missing = {"fingerprint", "ids", "file_names", "sizes"} - meta.keys()
-    if missing:
-        raise DataError(f"{folder / META}: damaged: no {', '.join(sorted(missing))}")
-    return meta
-
-
-def _map(folder: Path, name: str, kind: np.dtype[Any]) -> NDArray[Any]:
-    path = folder / f"{name}.bin"
+def map_array(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Map a file of numbers into memory."""
     if not path.stat().st_size:  # an empty file cannot be mapped
         return np.zeros(0, kind)
     return np.memmap(path, kind, mode="r")

@@ -15,11 +15,11 @@ from headwise.data.prepare.cleaning_report import CleaningReport
 from headwise.data.prepare.disk_cache import cached
 from headwise.data.prepare.encoded_corpus import VERSION, EncodedCorpus
 from headwise.data.prepare.fingerprint import fingerprint, hash_files, tokenizer_settings
-from headwise.data.prepare.passes import PREPARED, PREPARED_KEYS, Passes
+from headwise.data.prepare.passes import PREPARED, Passes
 from headwise.data.prepare.result import Prepared, SourceFile, TrainCorpus, ValidSet
 from headwise.data.prepare.synthetic import synthetic_files
 from headwise.data.read.corpus import corpus_languages, corpus_paths, read_corpus
-from headwise.errors import ConfigError, DataError
+from headwise.errors import ConfigError
 from headwise.files.tables import read_json
 from headwise.recipe import to_tables
 from headwise.text.kinds import load_tokenizer
@@ -62,30 +62,31 @@ class PairPreparation:
         return cls(data, text, folder, seed, say, tokenizer, hashes, _key(data, text, seed, hashes, tokenizer))
 
     def prepare(self) -> Prepared:
-        """The encoded corpora, from the cache if they are there."""
-        return cached(self.folder, self.key, self.say, self._build, self._open)
+        """The encoded corpora, from the cache if they are there; then the notes about their files are shown again."""
+        built: list[Passes] = []
 
-    def _build(self, home: Path) -> None:
-        passes = Passes(self.data, self.seed, home, self.key, self.say)
-        passes.run(self.text, tag_languages(self.data, self.text), self.tokenizer)
+        def build(home: Path) -> None:
+            built.append(Passes(self.data, self.seed, home, self.say))
+            built[0].run(self.text, tag_languages(self.data, self.text), self.tokenizer)
+
+        prepared = cached(self.folder, self.key, self.say, build, self._open)
+        for note in [] if built else prepared.notes:
+            self.say(note)
+        return prepared
 
     def _open(self, home: Path) -> Prepared:
         data, tokenizer = self.data, self.tokenizer or load_tokenizer(home / "tokenizer")
         description: Any = read_json(home / PREPARED)
-        if not isinstance(description, dict) or not description.keys() >= PREPARED_KEYS:
-            raise DataError(f"{home / PREPARED}: damaged")
-        if description["tokenizer"] != tokenizer.fingerprint:
-            raise DataError(f"{home}: encoded with another tokenizer")
         train = []
         for index, corpus in enumerate(data.train):
-            encoded = EncodedCorpus.open(home / f"train-{index}", self.key)
+            encoded = EncodedCorpus.open(home / f"train-{index}")
             source, target = corpus_languages(corpus, data)
             train.append(TrainCorpus(encoded, corpus.weight, source, target))
             if data.both_directions:
                 train.append(TrainCorpus(encoded.swapped(), corpus.weight, target, source))
         valid = []
         for index, (source, target) in enumerate(description["valid"]):
-            forward = _open_valid(home / f"valid-{index}", self.key, source, target)
+            forward = _open_valid(home / f"valid-{index}", source, target)
             valid += [forward, forward.swapped()] if data.both_directions else [forward]
         return Prepared(
             home,
@@ -93,7 +94,7 @@ class PairPreparation:
             train,
             valid,
             [CleaningReport.from_json(report) for report in description["reports"]],
-            [CleaningReport.from_json(report) for report in description["valid_reports"]],
+            description["notes"],
             [
                 SourceFile(str(path), self.hashes[path], description["pairs"].get(str(counted), 0), licence, role)
                 for path, counted, licence, role in _files(data)
@@ -176,14 +177,7 @@ def _key(data: DataConfig, text: TextConfig, seed: int, hashes: dict[Path, str],
     )
 
 
-def _open_valid(folder: Path, key: str, source_language: str, target_language: str) -> ValidSet:
-    corpus = EncodedCorpus.open(folder, key)
-    try:
-        lines = (folder / "text.tsv").read_text(encoding="utf-8").split("\n")[:-1]
-    except OSError as error:
-        raise DataError(f"{folder}: incomplete: {error}") from None
-    pairs = [line.split("\t") for line in lines]
-    if len(pairs) != len(corpus) or any(len(pair) != 2 for pair in pairs):
-        raise DataError(f"{folder}: {len(pairs)} texts for {len(corpus)} encoded pairs")
-    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
-    return ValidSet(corpus, sources, targets, source_language, target_language)
+def _open_valid(folder: Path, source_language: str, target_language: str) -> ValidSet:
+    lines = (folder / "text.tsv").read_text(encoding="utf-8").split("\n")[:-1]
+    sources, targets = ([line.split("\t")[side] for line in lines] for side in (0, 1))
+    return ValidSet(EncodedCorpus.open(folder), sources, targets, source_language, target_language)

@@ -27,7 +27,6 @@ from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 
 PREPARED = "prepared.json"
-PREPARED_KEYS = frozenset({"tokenizer", "valid", "reports", "valid_reports", "pairs"})
 
 Direction = tuple[str, str]
 """Source and target language."""
@@ -36,8 +35,8 @@ Direction = tuple[str, str]
 class Passes:
     """Fills `folder` with the encoded corpora of a recipe, its tokenizer if it is trained here, and a description."""
 
-    def __init__(self, data: DataConfig, seed: int, folder: Path, key: str, say: Callable[[str], None]) -> None:
-        self.data, self.seed, self.folder, self.key, self.say = data, seed, folder, key, say
+    def __init__(self, data: DataConfig, seed: int, folder: Path, say: Callable[[str], None]) -> None:
+        self.data, self.seed, self.folder, self.say = data, seed, folder, say
         self.directions = [corpus_languages(corpus, data) for corpus in data.train]
         self.spools: list[Spool] = []
         self.names: list[list[str]] = []
@@ -45,6 +44,8 @@ class Passes:
         self.reports: list[CleaningReport] = []
         self.pairs: dict[str, int] = {}
         """How many pairs were read from each file."""
+        self.notes: list[str] = []
+        """Remarks about the files, such as a header that was not understood."""
         self.valid: dict[Direction, list[Pair]] = {}
         self.valid_reports: dict[Direction, CleaningReport] = {}
         self.forbidden: dict[str, set[str]] = {}
@@ -79,16 +80,19 @@ class Passes:
         valid = self._encode_valid(tokenizer)
         self.say(str(report))
         description = {
-            "tokenizer": tokenizer.fingerprint,
             "valid": valid,
             "reports": [each.to_json() for each in self.reports],
-            "valid_reports": [self.valid_reports[direction].to_json() for direction in valid],
+            "notes": self.notes,
             "pairs": self.pairs,
         }
         write_json(self.folder / PREPARED, description)
 
     def _read(self, corpus: CorpusConfig, throttle: Throttle) -> Iterator[Pair]:
-        return counted(read_corpus(corpus, self.data, self.say), self.pairs, throttle)
+        return counted(read_corpus(corpus, self.data, self._note), self.pairs, throttle)
+
+    def _note(self, text: str) -> None:
+        self.notes.append(text)
+        self.say(text)
 
     def _read_valid(self) -> None:
         """Read the validation corpora of the recipe. They are measured as they are, hardly cleaned."""
@@ -104,7 +108,7 @@ class Passes:
         """Clean the training corpora into spools, and offer their pairs to be held out."""
         size = 0 if self.data.valid else self.data.held_out // len(set(self.directions))
         self.choices = {direction: HeldOut(size, self.seed) for direction in self.directions}
-        self.synthetic = never_held_out(self.data.train, self.data, self.say) if size else {}
+        self.synthetic = never_held_out(self.data.train, self.data, self._note) if size else {}
         seen, throttle = SeenHashes(), Throttle(self.say)
         for index, (corpus, direction) in enumerate(zip(self.data.train, self.directions, strict=True)):
             self.say(f"reading {', '.join([*corpus.pairs, *corpus.source])}")
@@ -126,7 +130,7 @@ class Passes:
         for direction, choice in self.choices.items():
             chosen = choice.chosen(most_held_out(choice.offered))
             if not chosen and self.synthetic.get(direction):
-                self.say("note: there are too few real pairs to hold some out: nothing is validated on (--valid-pairs)")
+                self._note("note: too few real pairs to hold some out: give validation data with --valid-pairs")
             if not chosen:
                 continue
             self.valid[direction] = chosen
@@ -141,7 +145,7 @@ class Passes:
         sources, targets = (self.forbidden.get(language, set()) for language in direction)
         encoding = Encoding(tokenizer, self.data.max_tokens, sources, targets)
         done = 0
-        with EncodedWriter(self.folder / f"train-{index}", tokenizer.size, self.key) as writer:
+        with EncodedWriter(self.folder / f"train-{index}", tokenizer.size) as writer:
             for span, chunk in workers.map(encode_span, encoding, spool.spans):
                 done += span.rows
                 for source, target, file, line in chunk.forbidden:
@@ -162,7 +166,7 @@ class Passes:
             report = self.valid_reports[direction]
             names: dict[str, int] = {}
             home = self.folder / f"valid-{len(written)}"
-            with EncodedWriter(home, tokenizer.size, self.key) as writer:
+            with EncodedWriter(home, tokenizer.size) as writer:
                 with (home / "text.tsv").open("w", encoding="utf-8", newline="\n") as stream:
                     for texts in _chunks(pairs, names):
                         chunk = encode_chunk(encoding, texts)
@@ -180,7 +184,7 @@ def _write_chunk(chunk: EncodedChunk, writer: EncodedWriter, report: CleaningRep
     for reason, count, first in chunk.dropped:
         examples = [Pair(source, target, names[file], line) for source, target, file, line in first]
         report.drop_all(reason, count, examples)
-    writer.append_flat(chunk.source, chunk.target, chunk.files, chunk.lines)
+    writer.append(chunk.source, chunk.target, chunk.files, chunk.lines)
 
 
 def _chunks(pairs: Sequence[Pair], names: dict[str, int]) -> Iterator[SpooledChunk]:

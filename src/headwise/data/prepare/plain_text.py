@@ -15,7 +15,7 @@ import numpy as np
 
 from headwise.config import DataConfig, TextConfig
 from headwise.data.prepare.disk_cache import cached
-from headwise.data.prepare.encoded_corpus import Ids
+from headwise.data.prepare.encoded_corpus import Ids, id_type, map_array
 from headwise.data.prepare.fingerprint import fingerprint, hash_files, tokenizer_settings
 from headwise.data.prepare.progress import Throttle
 from headwise.data.prepare.result import SourceFile
@@ -27,7 +27,7 @@ from headwise.files.tables import read_json
 from headwise.text.kinds import load_tokenizer, train_tokenizer
 from headwise.text.tokenizer import Tokenizer
 
-VERSION = 1
+VERSION = 2
 DESCRIPTION = "text.json"
 LINES = 4096
 HELD_OUT = 0.1
@@ -130,11 +130,11 @@ class TextPreparation:
         parts = {name: _encode(paths, home / f"{name}.bin", tokenizer, throttle) for name, paths in self.parts.items()}
         if not parts["train"]["tokens"]:
             raise DataError("there is no text in the training files")
-        write_json(home / DESCRIPTION, {"tokenizer": tokenizer.fingerprint, "parts": parts})
+        write_json(home / DESCRIPTION, parts)
 
     def _open(self, home: Path) -> PreparedText:
         tokenizer = self.tokenizer or load_tokenizer(home / "tokenizer")
-        texts, lines = _open_arrays(home, self.parts, tokenizer)
+        texts, lines = _open_arrays(home, self.parts)
         train, valid = (texts["train"], texts["valid"]) if self.data.valid else _hold_out_end(texts["train"])
         corpora = [("train", self.data.train), ("valid", self.data.valid), ("test", self.data.test)]
         files = [
@@ -161,7 +161,7 @@ class _Lines:
 
 def _encode(paths: Sequence[Path], target: Path, tokenizer: Tokenizer, throttle: Throttle) -> dict[str, Any]:
     """Write the tokens of files; returns their description."""
-    kind = np.dtype("<u2" if tokenizer.size <= 1 << 16 else "<u4")
+    kind = id_type(tokenizer.size)
     chunks = _kept_chunks if tokenizer.keeps_text else _line_chunks
     total = 0
     starts: list[int] = []
@@ -206,27 +206,16 @@ def _line_chunks(path: Path, tokenizer: Tokenizer) -> Iterator[tuple[list[int], 
         yield ids, len(chunk)
 
 
-def _open_arrays(
-    home: Path, parts: dict[str, list[Path]], tokenizer: Tokenizer
-) -> tuple[dict[str, TokenText], dict[Path, int]]:
+def _open_arrays(home: Path, parts: dict[str, list[Path]]) -> tuple[dict[str, TokenText], dict[Path, int]]:
     """The text of each part, and the number of lines of each file."""
-    try:
-        description: Any = read_json(home / DESCRIPTION)
-        if description["tokenizer"] != tokenizer.fingerprint:
-            raise DataError(f"{home}: encoded with another tokenizer")
-        texts: dict[str, TokenText] = {}
-        lines: dict[Path, int] = {}
-        for name, paths in parts.items():
-            described = description["parts"][name]
-            kind = np.dtype(described["ids"])
-            file = home / f"{name}.bin"
-            if file.stat().st_size != described["tokens"] * kind.itemsize:
-                raise DataError(f"{file}: damaged: it has not the size it should have")
-            ids = np.memmap(file, kind, mode="r") if described["tokens"] else np.zeros(0, kind)
-            texts[name] = TokenText(ids, tuple(map(str, paths)), tuple(described["starts"]))
-            lines |= {path: described["lines"][str(path)] for path in paths}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{home}: incomplete: {error}") from None
+    description: Any = read_json(home / DESCRIPTION)
+    texts: dict[str, TokenText] = {}
+    lines: dict[Path, int] = {}
+    for name, paths in parts.items():
+        described = description[name]
+        ids = map_array(home / f"{name}.bin", np.dtype(described["ids"]))
+        texts[name] = TokenText(ids, tuple(map(str, paths)), tuple(described["starts"]))
+        lines |= {path: described["lines"][str(path)] for path in paths}
     return texts, lines
 
 

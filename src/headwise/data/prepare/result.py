@@ -60,6 +60,6 @@ class Prepared:
     valid: list[ValidSet]
     reports: list[CleaningReport]
     """Cleaning reports of the training corpora, in the order of the recipe."""
-    valid_reports: list[CleaningReport]
-    """Cleaning reports of the validation data, one per direction."""
+    notes: list[str]
+    """Remarks about the files, such as a header that was not understood."""
     files: list[SourceFile]
