@@ -25,7 +25,7 @@ def greedy_steps(p: Pass) -> str:
     found = greedy_hypothesis(p)
     tokenizer = p.translator.tokenizer
     ids = [*found.tokens, *([tokenizer.eos] if found.finished else [])]
-    [chosen] = p.translator._log_probabilities([p.source], [found.tokens])
+    [chosen] = p.translator._log_probabilities([p.source], [found.tokens], tokenizer.sos)
     rows, total = [], 0.0
     for step, (piece, log_p) in enumerate(zip(p.pieces(ids), chosen[: len(ids)], strict=True), 1):
         total += log_p

@@ -5,6 +5,7 @@ import ctypes
 import gc
 import math
 import multiprocessing
+import re
 import threading
 from functools import cache
 from pathlib import Path
@@ -535,6 +536,12 @@ class TestCompiling:
         assert made.stat().st_mtime_ns == when
         assert library.Library(made)
 
+    def test_a_package_is_searched_where_the_build_puts_the_library(self) -> None:
+        root = Path(__file__).parents[4]
+        [folder] = re.findall(r'^FOLDER = "(.+)"$', (root / "build_native.py").read_text(), re.MULTILINE)
+        assert root / "src" / folder / library.LIBRARY == library.PACKAGED
+        assert library.PACKAGED.parent.is_dir()
+
     def test_a_library_with_other_structs_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Longer(library.SearchSettings):
             _fields_ = (("extra", ctypes.c_int64),)
@@ -546,12 +553,12 @@ class TestCompiling:
     def test_other_sources_another_library(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "decoder.cpp").write_text("int x;")
         before = digest(compiler())
-        monkeypatch.setattr(build_step, "HERE", tmp_path)
+        monkeypatch.setattr(build_step, "CPP", tmp_path)
         assert digest(compiler()) != before
 
     def test_an_error_is_one_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "decoder.cpp").write_text("no C++ at all")
-        monkeypatch.setattr(build_step, "HERE", tmp_path)
+        monkeypatch.setattr(build_step, "CPP", tmp_path)
         with pytest.raises(CannotCompileError, match="failed") as caught:
             compile_library(tmp_path / "made.so", compiler())
         assert "\n" not in str(caught.value)

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).parent / "cpp"
+CPP = Path(__file__).parent / "cpp"
 LIBRARY = "libheadwise.so"
 INSTRUCTIONS = ("-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni")
 SOURCES: dict[str, tuple[str, ...]] = {"decoder.cpp": INSTRUCTIONS, "supported.cpp": ()}
@@ -37,7 +37,7 @@ def digest(compiler: str) -> str:
     """Digest of everything that a compiled library depends on."""
     version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
     whole = hashlib.sha256(repr((compiler, version, FLAGS, SOURCES)).encode())
-    for path in sorted((*HERE.glob("*.h"), *HERE.glob("*.cpp"))):
+    for path in sorted((*CPP.glob("*.h"), *CPP.glob("*.cpp"))):
         whole.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return whole.hexdigest()[:16]
 
@@ -49,7 +49,7 @@ def compile_library(target: Path, compiler: str) -> None:
         objects = []
         for source, instructions in SOURCES.items():
             output = str(folder / f"{source}.o")
-            _run([compiler, *FLAGS, *instructions, "-c", str(HERE / source), "-o", output])
+            _run([compiler, *FLAGS, *instructions, "-c", str(CPP / source), "-o", output])
             objects.append(output)
         _run([compiler, *FLAGS, "-shared", *objects, "-o", str(folder / LIBRARY)])
         (folder / LIBRARY).replace(target)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from headwise.decode.engines.native.compile import (
     CPU_FLAGS,
-    HERE,
     LIBRARY,
     CannotCompileError,
     compile_library,
@@ -34,6 +33,9 @@ from headwise.errors import HeadwiseError
 Array = NDArray[Any]
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
+
+PACKAGED = Path(__file__).parent / LIBRARY
+"""The library in a package that was built with a compiler (build_native.py puts it there)."""
 
 SELF_ATTENTION, CROSS_ATTENTION, FEED_FORWARD = range(3)
 NONE = -1
@@ -169,9 +171,8 @@ class Library:
 @functools.cache
 def _found() -> Library | str:
     """The library, or the reason why there is none."""
-    packaged = HERE / LIBRARY
     try:
-        return Library(packaged if packaged.is_file() else _compiled())
+        return Library(PACKAGED if PACKAGED.is_file() else _compiled())
     except (OSError, CannotCompileError) as error:
         return str(error)
 
