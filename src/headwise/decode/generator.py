@@ -13,10 +13,11 @@ from torch import Tensor
 from headwise.decode.batching import by_budget, padded
 from headwise.decode.given_texts import check_texts
 from headwise.decode.open import OpenedModel, depends_on_length, open_as
-from headwise.decode.search.beam import beam_search, likeliest, walk
+from headwise.decode.search.beam import beam_search, walk
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import WIDEST, SamplingOptions, SearchOptions
 from headwise.decode.search.sampling import drawing, sample
+from headwise.decode.search.top_k import likeliest
 from headwise.errors import ConfigError, DataError
 from headwise.models.causal_lm import CausalLM
 from headwise.models.folder.description import LoadedModel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headwise.decode.search import beam as search
-from headwise.decode.search.beam import _beam_search, beam_search, greedy, largest
+from headwise.decode.search.beam import _beam_search, beam_search, greedy
 from headwise.decode.search.hypothesis import Hypothesis, length_penalty
 from headwise.decode.search.options import SamplingOptions, SearchOptions
 from headwise.decode.search.sampling import sample
@@ -237,45 +236,6 @@ def test_hypotheses_are_consistent(beam: int, alpha: float, seed: int, prefix: l
         assert one.finished or len(one.tokens) == 8
         if no_repeat and not repeats(prefix, no_repeat):
             assert not repeats(one.tokens, no_repeat)
-
-
-class ChoosingModel(TableModel):
-    """Tells a few tokens where these are all that is wanted."""
-
-    asked = 0
-
-    def best(self, tokens: Tensor, state: State, count: int, banned: Sequence[int]) -> tuple[Tensor, Tensor, State]:
-        self.asked += 1
-        table, state = self.step(tokens, state)
-        table[:, list(banned)] = -math.inf
-        values, found = table.topk(min(count, self.vocabulary))
-        return values, found, state
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("rules", [{}, {"min_length": 3}, {"no_repeat": 2}])
-def test_a_model_that_chooses_gives_the_same(beam: int, rules: dict[str, int]) -> None:
-    plain, choosing = TableModel(vocabulary=12), ChoosingModel(vocabulary=12)
-    options = SearchOptions(SOS, EOS, beam, beam, 1.0, forbidden=(SOS, 4), **rules)
-    prefixes = [[3, 3], [], [5]] * 5
-    lengths = limits(*[8, 3, 6] * 5)
-    wanted = beam_search(plain, plain.start(*range(15)), lengths, options, prefixes)
-    same(beam_search(choosing, choosing.start(*range(15)), lengths, options, prefixes), wanted)
-    assert bool(choosing.asked) == ("no_repeat" not in rules)
-
-
-@pytest.mark.parametrize("width", [5, 700, 1024, 1031])
-def test_the_largest_by_blocks_are_the_largest(width: int) -> None:
-    generator = torch.Generator().manual_seed(width)
-    scores = torch.randn(9, width, generator=generator)
-    scores[0] = -math.inf
-    scores[1, 3:] = -math.inf
-    for count in (1, 2, 5):
-        wanted, _ = scores.topk(count)
-        values, places = largest(scores, count)
-        assert torch.equal(values, wanted)
-        assert torch.equal(scores.gather(1, places), wanted)
-        assert all(len(set(row)) == count for row in places.tolist())
 
 
 @pytest.mark.parametrize("beam", [1, 3])

@@ -62,11 +62,6 @@ class MemoryHolder(Protocol):
 class Restricting(Protocol):
     """An engine that can search within a shortlist."""
 
-    @property
-    def restricts(self) -> bool:
-        """Whether this one can."""
-        ...
-
     def search_within(self, request: SearchRequest, allowed: Sequence[Allowed]) -> list[list[Hypothesis]]:
         """`search` with the allowed tokens of each sentence alone, whose probabilities add up to 1.
 

@@ -1,13 +1,12 @@
 """The engine `plain`: the model itself, token by token, under the search of `headwise.decode.search`.
 
-It runs on any device and is the oracle of the other engines, which use its `SteppingEngine` for what their own search
-does not know.
+It runs on any device. Tests compare the other engines with it; they use its `SteppingEngine` for options that their
+own search does not support.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Generic, NamedTuple, Protocol, runtime_checkable
+from typing import Generic, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -17,7 +16,6 @@ from headwise.decode.search.beam import State, Stepper, beam_search
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SamplingOptions, SearchRequest
 from headwise.decode.search.sampling import sample
-from headwise.decode.shortlist.shortlists import Allowed
 from headwise.models.encoder_decoder import Encoded, EncoderDecoder
 from headwise.nn.cache import LayerCache
 
@@ -70,15 +68,6 @@ class Starter(Stepper[State], Protocol):
         ...
 
 
-@runtime_checkable
-class RestrictableStarter(Starter[State], Protocol):
-    """A starter that can search within a shortlist."""
-
-    def restrict(self, state: State, allowed: Sequence[Allowed]) -> State:
-        """Allow each sentence these tokens alone, in a state before the first token."""
-        ...
-
-
 class SteppingEngine(Generic[State]):
     """An engine that drives a stepper with the search of `headwise.decode.search`."""
 
@@ -90,29 +79,17 @@ class SteppingEngine(Generic[State]):
     @torch.inference_mode()
     def search(self, request: SearchRequest) -> list[list[Hypothesis]]:
         """The n-best hypotheses of each source."""
-        return beam_search(self.stepper, *self._start(request), request.options, request.prefixes)
-
-    @property
-    def restricts(self) -> bool:
-        """Whether `search_within` can be used."""
-        return isinstance(self.stepper, RestrictableStarter)
-
-    @torch.inference_mode()
-    def search_within(self, request: SearchRequest, allowed: Sequence[Allowed]) -> list[list[Hypothesis]]:
-        """`search` with the allowed tokens of each sentence alone."""
-        assert isinstance(self.stepper, RestrictableStarter)
-        state, limits = self._start(request)
-        state = self.stepper.restrict(state, allowed)
-        return beam_search(self.stepper, state, limits, request.options, request.prefixes)
+        return beam_search(self.stepper, *self.start(request), request.options, request.prefixes)
 
     @torch.inference_mode()
     def draw(
         self, request: SearchRequest, sampling: SamplingOptions, generator: torch.Generator
     ) -> list[list[Hypothesis]]:
         """Hypotheses of each source, sampled from the model's distribution."""
-        return sample(self.stepper, *self._start(request), request.options, sampling, request.prefixes, generator)
+        return sample(self.stepper, *self.start(request), request.options, sampling, request.prefixes, generator)
 
-    def _start(self, request: SearchRequest) -> tuple[State, Tensor]:
+    def start(self, request: SearchRequest) -> tuple[State, Tensor]:
+        """The state before the first token of each source, and the length limits."""
         state = self.stepper.start(padded(request.sources, self._pad, self._device))
         return state, torch.tensor(request.limits, device=self._device)
 

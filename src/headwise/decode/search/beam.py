@@ -8,10 +8,11 @@ Shapes: N sentences, R rows (live hypotheses of all sentences), V vocabulary.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,6 +20,7 @@ from torch import Tensor
 from headwise.decode.search.constraints import SearchStep, checked_limits, constrain, constraints
 from headwise.decode.search.hypothesis import Hypothesis, length_penalty, no_way_on
 from headwise.decode.search.options import Prefixes, SearchOptions
+from headwise.decode.search.top_k import largest, likeliest
 from headwise.decode.search.trace import Trace
 
 State = TypeVar("State")
@@ -36,41 +38,6 @@ class Stepper(Protocol[State]):
         ...
 
 
-@runtime_checkable
-class Chooser(Protocol[State]):
-    """A stepper that can find the likeliest tokens without a table of all log-probabilities."""
-
-    def best(self, tokens: Tensor, state: State, count: int, banned: Sequence[int]) -> tuple[Tensor, Tensor, State]:
-        """`step` for the `count` likeliest tokens of each row that are not banned: their log-probabilities and ids
-        [R, count], likeliest first."""
-        ...
-
-
-class _Likeliest(Generic[State]):
-    """Finds the likeliest next tokens within the constraints of a search."""
-
-    def __init__(
-        self, stepper: Stepper[State], options: SearchOptions, prefixes: Prefixes | None, device: torch.device
-    ) -> None:
-        self._stepper = stepper
-        self._rules = constraints(options, prefixes, device)
-        self._options = options
-        self._chooser = stepper if isinstance(stepper, Chooser) else None
-        self._free_from = options.free_from(prefixes)
-
-    def __call__(
-        self, tokens: Tensor, state: State, trace: Trace, sentences: Tensor, count: int
-    ) -> tuple[Tensor, Tensor, State]:
-        """Log-probabilities and tokens [R, at most count], and the new state."""
-        length = trace.tokens.shape[1]
-        if self._chooser is not None and length >= self._free_from:
-            return self._chooser.best(tokens, state, count, self._options.banned(length))
-        log_probabilities, state = self._stepper.step(tokens, state)
-        scores = constrain(self._rules, SearchStep(log_probabilities, trace.tokens, sentences))
-        values, found = largest(scores, min(count, scores.shape[1]))
-        return values, found, state
-
-
 def greedy(
     stepper: Stepper[State],
     state: State,
@@ -80,15 +47,9 @@ def greedy(
 ) -> list[list[Hypothesis]]:
     """Greedy search, the likeliest token at each step: one hypothesis per sentence, of at most max_lengths [N] tokens.
 
-    A length counts `<eos>`. `max_lengths` lies on the model's device; `state` has one row per sentence.
+    A length counts `<eos>`. `max_lengths` is on the model's device; `state` has one row per sentence.
     """
-    ask = _Likeliest(stepper, options, prefixes, max_lengths.device)
-
-    def choose(tokens: Tensor, state: State, trace: Trace, sentences: Tensor) -> tuple[Tensor, Tensor, State]:
-        values, found, state = ask(tokens, state, trace, sentences, 1)
-        return values[:, 0], found[:, 0], state
-
-    return [[one] for one in _walk(stepper, state, max_lengths, options, prefixes, choose)]
+    return [[one] for one in walk(stepper, state, max_lengths, options, prefixes, likeliest)]
 
 
 def beam_search(
@@ -101,13 +62,14 @@ def beam_search(
     """Up to nbest hypotheses per sentence, best first; arguments as for `greedy`.
 
     Hypotheses that never reached `<eos>` come last, and only where fewer than nbest did. A beam of one is
-    greedy search: it has nothing to compare, so a length penalty must not make it walk on past an `<eos>`.
+    greedy search: it has nothing to compare, so a length penalty must not make it continue past an `<eos>`.
     """
     if options.beam == 1:
         return greedy(stepper, state, max_lengths, options, prefixes)
     return _beam_search(stepper, state, max_lengths, options, prefixes)
 
 
+@torch.no_grad()
 def walk(
     stepper: Stepper[State],
     state: State,
@@ -117,36 +79,18 @@ def walk(
     pick: Callable[[Tensor], Tensor],
 ) -> list[Hypothesis]:
     """One hypothesis per row, its tokens picked by `pick`: constrained scores [R, V] -> tokens [R]."""
-    rules = constraints(options, prefixes, max_lengths.device)
-
-    def choose(tokens: Tensor, state: State, trace: Trace, sentences: Tensor) -> tuple[Tensor, Tensor, State]:
-        log_probabilities, state = stepper.step(tokens, state)
-        scores = constrain(rules, SearchStep(log_probabilities, trace.tokens, sentences))
-        tokens = pick(scores)
-        return scores.gather(1, tokens.unsqueeze(1)).squeeze(1), tokens, state
-
-    return _walk(stepper, state, max_lengths, options, prefixes, choose)
-
-
-@torch.no_grad()
-def _walk(
-    stepper: Stepper[State],
-    state: State,
-    max_lengths: Tensor,
-    options: SearchOptions,
-    prefixes: Prefixes | None,
-    choose: Callable[[Tensor, State, Trace, Tensor], tuple[Tensor, Tensor, State]],
-) -> list[Hypothesis]:
-    """One hypothesis per row. `choose`: the last tokens, the state, the rows so far and their sentences -> the
-    log-probabilities [R] of the next tokens, these [R], and the new state."""
     limits = checked_limits(max_lengths, options, prefixes)
+    rules = constraints(options, prefixes, max_lengths.device)
     active = list(range(len(limits)))
     found: dict[int, Hypothesis] = {}
     sentences = torch.arange(len(limits), device=max_lengths.device)
     tokens = torch.full_like(sentences, options.sos)
     trace = Trace.empty(len(limits), max_lengths.device)
     while active:
-        chosen, tokens, state = choose(tokens, state, trace, sentences)
+        log_probabilities, state = stepper.step(tokens, state)
+        scores = constrain(rules, SearchStep(log_probabilities, trace.tokens, sentences))
+        tokens = pick(scores)
+        chosen = scores.gather(1, tokens.unsqueeze(1)).squeeze(1)
         if not bool((chosen > -math.inf).all()):
             raise no_way_on()
         trace = trace.extend(tokens, chosen)
@@ -158,8 +102,8 @@ def _walk(
         if any(over):
             done = torch.tensor(over, device=tokens.device)
             ended = trace.select(done.nonzero().squeeze(1)).hypotheses(options)
-            found.update(zip([n for n, gone in zip(active, over, strict=True) if gone], ended, strict=True))
-            active = [n for n, gone in zip(active, over, strict=True) if not gone]
+            found.update(zip(itertools.compress(active, over), ended, strict=True))
+            active = [sentence for sentence, gone in zip(active, over, strict=True) if not gone]
             rows = (~done).nonzero().squeeze(1)
             if active:
                 trace, state = trace.select(rows), stepper.select(state, rows)
@@ -234,41 +178,25 @@ class _Candidates:
             living.append([candidate for _, candidate, over in possible if not over][:beam])
         return ending, living
 
-    def extend(self, trace: Trace, numbers: list[int]) -> tuple[Trace, Tensor]:
+    def extend(self, trace: Trace, chosen: Sequence[_Candidate]) -> tuple[Trace, Tensor]:
         """The hypotheses of these candidates, and the rows they continue."""
-        index = torch.tensor(numbers, device=self.rows.device)
+        index = torch.tensor([candidate.number for candidate in chosen], device=self.rows.device)
         rows = self.rows.flatten()[index]
-        tokens, chosen = self.tokens.flatten()[index], self.log_probabilities.flatten()[index]
-        return trace.select(rows).extend(tokens, chosen), rows
+        tokens, log_probabilities = self.tokens.flatten()[index], self.log_probabilities.flatten()[index]
+        return trace.select(rows).extend(tokens, log_probabilities), rows
 
+    def survive(self, trace: Trace, living: Sequence[list[_Candidate]]) -> tuple[Trace, Tensor]:
+        """The rows of the next step from the candidates of each sentence that live on, and the rows they continue.
 
-BLOCK = 64
-"""Neighbouring scores whose maximum is taken first."""
-
-
-def largest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest scores of each row [R, V] and their indices: `topk`, several times as fast.
-
-    The `count` largest scores lie in the `count` blocks with the largest maxima.
-    """
-    rows, width = scores.shape
-    blocks = width // BLOCK
-    if blocks < 4 * count:
-        return scores.topk(count, dim=-1)
-    inside = scores[:, : blocks * BLOCK].view(rows, blocks, BLOCK)
-    best = inside.amax(-1).topk(count, dim=-1).indices  # [R, K]
-    near = inside.gather(1, best.unsqueeze(-1).expand(-1, -1, BLOCK)).view(rows, -1)
-    rest = scores[:, blocks * BLOCK :]  # the last, incomplete block always takes part
-    values, indices = torch.cat((near, rest), 1).topk(count, dim=-1)
-    block = best.gather(1, (indices // BLOCK).clamp_max(count - 1))
-    return values, torch.where(
-        indices < near.shape[1], block * BLOCK + indices % BLOCK, indices - near.shape[1] + blocks * BLOCK
-    )
-
-
-def likeliest(scores: Tensor) -> Tensor:
-    """The likeliest token [R] of each row."""
-    return largest(scores, 1)[1].squeeze(1)
+        A sentence with fewer than another fills its rows with copies of total -inf.
+        """
+        width = max(map(len, living))
+        filled = [[*alive, *[alive[0]._replace(total=-math.inf)] * (width - len(alive))] for alive in living]
+        chosen = [candidate for alive in filled for candidate in alive]
+        trace, rows = self.extend(trace, chosen)
+        if any(len(alive) < width for alive in living):
+            trace = replace(trace, totals=torch.tensor([total for _, total in chosen], device=rows.device))
+        return trace, rows
 
 
 @dataclass
@@ -311,27 +239,27 @@ def _beam_search(
 ) -> list[list[Hypothesis]]:
     """Beam search of any width; of width 1 and without a length penalty it agrees with `greedy`.
 
-    How one step goes, for all active sentences at once:
+    One step, for all active sentences together:
 
-    1. Score. Each live hypothesis is a row. The model gives the log-probability of every next token of every row, the
-       constraints exclude some, and the likeliest `count` of each row remain (`ask`).
+    1. Score. Each live hypothesis is a row. The model computes the log-probability of every next token of every row,
+       the constraints exclude some, and the likeliest `count` of each row remain (`largest`).
     2. Rank. A candidate is a row and a next token; its total is the row's total plus the token's log-probability. The
        candidates of all rows of a sentence are sorted together, and the first `count` remain (`_Candidates.rank`).
     3. Sort out. Candidates that end with `<eos>` among the first `beam` are finished; the first `beam` of the others
        live on. This is where the beam is pruned (`_Candidates.sort_out`).
     4. Collect. Finished candidates that are good enough enter the n-best list of their sentence, ranked by
-       log-probability / length**alpha; at the length limit live ones fill the gaps (`_picks`).
+       log-probability / length**alpha; at the length limit live ones fill the gaps (`_picks`, `_collect`).
     5. Stop. A sentence is over at its length limit, or once its best live hypothesis can no longer enter the n-best
        list (`_Sentence.goes_on`, proof in `best_attainable`); it leaves the batch.
     6. Reorder. Each surviving candidate becomes a row: the trace, the decoder's state and the last tokens are gathered
-       from the rows that the candidates continue (`candidates.extend`, `stepper.select`).
+       from the rows that the candidates continue (`_Candidates.survive`, `stepper.select`).
 
     Before the first step a sentence has one row, afterwards up to `beam`. All rows have the same length, so one tensor
     holds them, and totals of different sentences are never compared.
     """
     device = max_lengths.device
     limits = checked_limits(max_lengths, options, prefixes)
-    ask = _Likeliest(stepper, options, prefixes, device)
+    rules = constraints(options, prefixes, device)
     # At most `beam` candidates are `<eos>` (one per row), so `beam` others are left to live on. They are among the
     # likeliest 2 * beam of their row, so only those are added up and sorted. Every other end token adds `beam` more.
     count = (1 + len(options.ends)) * options.beam
@@ -341,34 +269,25 @@ def _beam_search(
     tokens = torch.full_like(sentences, options.sos)
     trace = Trace.empty(len(batch), device)  # one row per sentence until there is something to choose from
     while active:
-        values, found, state = ask(tokens, state, trace, sentences, count)
-        candidates = _Candidates.rank(trace.totals, values, found, len(active), count)
+        log_probabilities, state = stepper.step(tokens, state)
+        scores = constrain(rules, SearchStep(log_probabilities, trace.tokens, sentences))
+        values, likely = largest(scores, min(count, scores.shape[1]))
+        candidates = _Candidates.rank(trace.totals, values, likely, len(active), count)
         ending, living = candidates.sort_out(options.ends, options.beam)
         length = trace.tokens.shape[1] + 1
-        picks = _picks(active, ending, living, length, options)
-        if picks:
-            done, _ = candidates.extend(trace, [candidate.number for _, candidate in picks])
-            for (sentence, _), ended in zip(picks, done.hypotheses(options), strict=True):
-                sentence.add(ended, options.kept)
+        _collect(candidates, trace, _picks(active, ending, living, length, options), options)
         going = [
             (sentence, alive)
             for sentence, alive in zip(active, living, strict=True)
             if sentence.goes_on(alive, length, options)
         ]
         active = [sentence for sentence, _ in going]
-        if not active:
-            break
-        # A sentence with fewer live hypotheses than others fills its rows with copies of total -inf.
-        width = max(len(alive) for _, alive in going)
-        filled = [[*alive, *[alive[0]._replace(total=-math.inf)] * (width - len(alive))] for _, alive in going]
-        chosen = [candidate for row in filled for candidate in row]
-        trace, rows = candidates.extend(trace, [candidate.number for candidate in chosen])
-        if any(len(alive) < width for _, alive in going):
-            trace = replace(trace, totals=torch.tensor([total for _, total in chosen], device=device))
-        state = stepper.select(state, rows)
-        tokens = trace.tokens[:, -1]
-        owners = torch.tensor([sentence.index for sentence in active], device=device)
-        sentences = owners.repeat_interleave(width)
+        if active:
+            trace, rows = candidates.survive(trace, [alive for _, alive in going])
+            state = stepper.select(state, rows)
+            tokens = trace.tokens[:, -1]
+            owners = torch.tensor([sentence.index for sentence in active], device=device)
+            sentences = owners.repeat_interleave(len(tokens) // len(active))
     return [sentence.best[: options.nbest] for sentence in batch]
 
 
@@ -391,3 +310,13 @@ def _picks(
             gaps = max(0, options.nbest - len(sentence.best) - len(ended))
             picks.extend((sentence, candidate) for candidate in alive[:gaps])
     return picks
+
+
+def _collect(
+    candidates: _Candidates, trace: Trace, picks: list[tuple[_Sentence, _Candidate]], options: SearchOptions
+) -> None:
+    """Add the picked candidates to the n-best lists of their sentences."""
+    if picks:
+        done, _ = candidates.extend(trace, [candidate for _, candidate in picks])
+        for (sentence, _), ended in zip(picks, done.hypotheses(options), strict=True):
+            sentence.add(ended, options.kept)

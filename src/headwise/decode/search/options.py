@@ -64,14 +64,6 @@ class SearchOptions:
         """Score of a hypothesis of `length` tokens, `<eos>` and unscored ones included."""
         return length_penalty(log_probability, length - self.unscored, self.length_penalty)
 
-    def free_from(self, prefixes: Prefixes | None) -> float:
-        """The length from which on the `banned` tokens are the only constraint."""
-        return math.inf if self.no_repeat else max((len(prefix) for prefix in prefixes or ()), default=0)
-
-    def banned(self, length: int) -> tuple[int, ...]:
-        """Tokens that may not follow a hypothesis of this length."""
-        return (*self.forbidden, *self.ends) if length < self.min_length else self.forbidden
-
 
 @dataclass(frozen=True)
 class SamplingOptions:

@@ -11,7 +11,6 @@ from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SearchRequest
 from headwise.decode.shortlist.shortlists import Allowed, Shortlists, find_shortlists
 from headwise.errors import ConfigError
-from headwise.models.folder.description import INT8
 from headwise.text.tokenizer import Tokenizer
 
 
@@ -22,8 +21,8 @@ def choose_shortlists(
     the folder's in any case; False: none."""
     if wanted is False:
         return None
-    can = isinstance(engine, Restricting) and engine.restricts
-    if wanted is None and not (can and engine.name == INT8):
+    can = isinstance(engine, Restricting)
+    if wanted is None and not can:
         return None
     if not can:
         raise ConfigError(f"the engine {engine.name} knows no shortlists: take int8, or leave it out")

@@ -25,7 +25,8 @@ from headwise.decode.engines.native.native_decoder import NativeDecoder, NativeS
 from headwise.decode.engines.native.native_model import NativeModel
 from headwise.decode.engines.plain import DecoderStepper
 from headwise.decode.search.beam import beam_search
-from headwise.decode.search.options import SearchOptions
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.decode.translator import Translator
 from headwise.errors import HeadwiseError
 from headwise.models.build import build
@@ -329,21 +330,25 @@ def test_rows_in_any_order() -> None:
         torch.testing.assert_close(table[row, None], wanted, atol=1e-5, rtol=0)
 
 
+def likeliest(model: NativeModel, count: int, forbidden: tuple[int, ...] = ()) -> list[list[Hypothesis]]:
+    """The first tokens of a search, `<eos>` excluded: more than one, a beam finds as many as it is wide."""
+    options = SearchOptions(SOS, EOS, beam=count, nbest=count, forbidden=forbidden, min_length=1)
+    return model.search(SearchRequest(sources().tolist(), [1] * 6, options, [[]] * 6))
+
+
 @pytest.mark.parametrize("count", [1, 8, 60, 500])
 @torch.inference_mode()
-def test_best_are_the_best_of_the_table(count: int) -> None:
-    banned = (7, 0, 100, 3)
+def test_the_likeliest_tokens_are_the_largest_of_the_table(count: int) -> None:
+    forbidden = (7, 0, 100, 3)
     for threads in (1, 2):
         native = native_decoder(usual(), threads)
-        tokens = torch.full((6,), SOS)
-        table, _ = native.step(tokens, native.start(sources()))
-        values, chosen, _ = native.best(tokens, native.start(sources()), count, banned)
-        table[:, list(banned)] = -math.inf
+        table, _ = native.step(torch.full((6,), SOS), native.start(sources()))
+        table[:, [*forbidden, EOS]] = -math.inf
         wanted, places = table.sort(dim=1, descending=True, stable=True)
-        count = min(count, VOCABULARY)
-        assert torch.equal(values, wanted[:, :count])
-        real = wanted[:, :count] > -math.inf
-        assert torch.equal(chosen[real], places[:, :count][real])
+        found = min(count, VOCABULARY - 5)
+        for row, hypotheses in enumerate(likeliest(native.model, count, forbidden)):
+            assert [one.log_probability for one in hypotheses] == wanted[row, :found].tolist()
+            assert [one.tokens for one in hypotheses] == places[row, :found, None].tolist()
 
 
 @torch.inference_mode()
@@ -352,11 +357,11 @@ def test_of_equals_the_first_of_the_vocabulary() -> None:
     model = model_of(tie="none", vocabulary=1500)
     model.output_projection.weight.data[:] = model.output_projection.weight.data[:7].repeat(215, 1)[:1500]
     for threads in (1, 2, 3):
-        native = native_decoder(model, threads)
-        values, chosen, _ = native.best(torch.full((6,), SOS), native.start(sources()), 300)
-        assert (values[:, :214] == values[:, :1]).all()
-        assert (chosen[:, :214].diff() == 7).all()
-        assert (chosen[:, 0] < 7).all()
+        for hypotheses in likeliest(native_model(model, threads), 300):
+            tokens = [one.tokens[0] for one in hypotheses[:213]]
+            assert len({one.log_probability for one in hypotheses[:213]}) == 1
+            assert tokens == list(range(tokens[0], tokens[0] + 7 * 213, 7))
+            assert tokens[0] < 7 or tokens[0] == EOS + 7
 
 
 @torch.inference_mode()
@@ -453,8 +458,6 @@ def test_what_is_wrong_is_said() -> None:
         native.select(state, torch.tensor([6]))
     with pytest.raises(ValueError, match="6 rows"):
         native.step(torch.full((5,), SOS), state)
-    with pytest.raises(ValueError, match="at least one"):
-        native.best(torch.full((6,), SOS), state, 0)
     native.step(torch.full((6,), SOS), state)
     with pytest.raises(ValueError, match="used already"):
         native.step(torch.full((6,), SOS), state)

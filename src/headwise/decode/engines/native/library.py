@@ -109,7 +109,7 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     "search_select": (c_void_p, c_void_p, c_int),
     "search_step": (
         *(c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_void_p, c_int),
-        *(c_void_p, c_int, c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int),
+        *(c_void_p, c_void_p, c_int, c_int),
     ),
     "beam_new": (
         *(c_void_p, POINTER(SearchSettings), c_void_p, c_int, c_void_p, c_int),
@@ -335,29 +335,23 @@ class NativeSearch:
         self,
         tokens: Numbers,
         positions: PositionRows,
-        banned: Numbers | None,
-        best: tuple[Floats, Numbers] | None,
-        table: Floats | None,
+        *,
+        table: Floats | None = None,
         attention: tuple[Floats, int] | None = None,
     ) -> None:
-        """Decode tokens [R]. Writes to `best` (log-probabilities and tokens, [R, count]), to the `table` [R, V] of all
-        log-probabilities, and to the cross-`attention` [R, H, S] of a layer, S padded to a multiple of `SLOTS`."""
-        values, chosen = best if best is not None else (None, None)
+        """Decode tokens [R]. Writes log-probabilities to the `table` [R, V], and to `attention` the cross-attention
+        [R, H, S] of the layer that is given with it, S padded to a multiple of `SLOTS`."""
+        weights, layer = attention or (None, 0)
         self.engine.library.call(
             "search_step",
             self.handle,
             address(tokens, np.int64),
             len(tokens),
             *positions.arguments,
-            address(banned, np.int64),
-            0 if banned is None else len(banned),
-            0 if values is None else values.shape[1],
-            address(values, np.float32),
-            address(chosen, np.int64),
             address(table, np.float32),
-            None if attention is None else address(attention[0], np.float32),
-            0 if attention is None else attention[0].shape[-1],
-            0 if attention is None else attention[1],
+            address(weights, np.float32),
+            0 if weights is None else weights.shape[-1],
+            layer,
         )
         self.changes += 1
 

@@ -1,4 +1,4 @@
-"""The native decoder as a stepper: int8 products, attention and the choice of tokens in one call per step.
+"""The native decoder as a stepper: one step of the decoder in one call of the library.
 
 It agrees with the int8 model in PyTorch (`headwise.decode.engines.plain`). Its caches grow by blocks that never move,
 sentences share nothing, and rows are reordered by index: the result of a row is the same, bit for bit, whatever else is
@@ -17,6 +17,10 @@ from torch import Tensor
 
 from headwise.decode.engines.native.library import NativeSearch
 from headwise.decode.engines.native.native_model import NativeModel
+from headwise.decode.engines.plain import SteppingEngine
+from headwise.decode.search.beam import beam_search
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import SearchRequest
 from headwise.decode.shortlist.shortlists import Allowed
 
 
@@ -32,45 +36,30 @@ class NativeState:
 
     def current(self) -> NativeSearch:
         if self.changes != self.search.changes:
-            raise ValueError("this state was used already: a search goes on from the state that came back")
+            raise ValueError("this state was used already: a search continues from the state that was returned last")
         return self.search
 
 
 class NativeDecoder:
-    """A `Stepper` over a native model, for searches that the native engine does not know itself."""
+    """A `Stepper` over a native model, for options that the search in C++ does not support."""
 
     def __init__(self, model: NativeModel) -> None:
         self.model = model
-        self._banned: tuple[tuple[int, ...], Tensor | None] = ((), None)
 
     def start(self, source: Tensor) -> NativeState:
         """The state before the first token of sources [N, S]. Their padding costs nothing."""
         search = self.model.start(source.tolist())
         return NativeState(search, search.changes, 0)
 
-    def restrict(self, state: NativeState, allowed: Sequence[Allowed]) -> NativeState:
-        """Allow each sentence these tokens alone, in a state before the first token."""
-        self.model.restrict(state.current(), allowed)
-        return state
-
     def step(self, tokens: Tensor, state: NativeState) -> tuple[Tensor, NativeState]:
         """Tokens [R] -> log-probabilities [R, V] of the next, and the new state."""
-        table = torch.empty(state.search.rows, self.model.vocabulary)
-        return table, self._step(tokens, state, (), None, table)
-
-    def best(
-        self, tokens: Tensor, state: NativeState, count: int, banned: Sequence[int] = ()
-    ) -> tuple[Tensor, Tensor, NativeState]:
-        """The `count` likeliest tokens after tokens [R] that are not `banned`: log-probabilities [R, count], ids
-        [R, count], likeliest first, of equals the lower id first; and the new state.
-
-        Where fewer are left, the rest have a log-probability of minus infinity.
-        """
-        if count < 1:
-            raise ValueError(f"at least one token must be asked for, not {count}")
-        rows, count = state.search.rows, min(count, self.model.vocabulary)
-        values, chosen = torch.empty(rows, count), torch.empty(rows, count, dtype=torch.int64)
-        return values, chosen, self._step(tokens, state, banned, (values, chosen), None)
+        search = state.current()
+        if tokens.shape != (search.rows,):
+            raise ValueError(f"a step takes a token for each of {search.rows} rows, not {tuple(tokens.shape)}")
+        table = torch.empty(search.rows, self.model.vocabulary)
+        positions = self.model.target_positions.single(state.length)
+        search.step(tokens.to(torch.int64).contiguous().numpy(), positions, table=table.numpy())
+        return table, replace(state, changes=search.changes, length=state.length + 1)
 
     def select(self, state: NativeState, rows: Tensor) -> NativeState:
         """The state of these rows, in any order, repeated or left out."""
@@ -78,24 +67,17 @@ class NativeDecoder:
         search.select(rows.to(torch.int64).contiguous().numpy())
         return replace(state, changes=search.changes)
 
-    def _step(
-        self,
-        tokens: Tensor,
-        state: NativeState,
-        banned: Sequence[int],
-        best: tuple[Tensor, Tensor] | None,
-        table: Tensor | None,
-    ) -> NativeState:
-        search = state.current()
-        if tokens.shape != (search.rows,):
-            raise ValueError(f"a step takes a token for each of {search.rows} rows, not {tuple(tokens.shape)}")
-        if tuple(banned) != self._banned[0]:
-            self._banned = tuple(banned), torch.tensor(list(banned), dtype=torch.int64) if banned else None
-        search.step(
-            tokens.to(torch.int64).contiguous().numpy(),
-            self.model.target_positions.single(state.length),
-            None if self._banned[1] is None else self._banned[1].numpy(),
-            None if best is None else (best[0].numpy(), best[1].numpy()),
-            None if table is None else table.numpy(),
-        )
-        return replace(state, changes=search.changes, length=state.length + 1)
+
+class NativeSteppingEngine(SteppingEngine[NativeState]):
+    """The native decoder under the search of `headwise.decode.search`, with or without a shortlist."""
+
+    def __init__(self, name: str, model: NativeModel) -> None:
+        super().__init__(name, NativeDecoder(model), model.pad, torch.device("cpu"))
+        self._model = model
+
+    @torch.inference_mode()
+    def search_within(self, request: SearchRequest, allowed: Sequence[Allowed]) -> list[list[Hypothesis]]:
+        """`search` with the allowed tokens of each sentence alone."""
+        state, limits = self.start(request)
+        self._model.restrict(state.current(), allowed)
+        return beam_search(self.stepper, state, limits, request.options, request.prefixes)

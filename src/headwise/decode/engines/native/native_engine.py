@@ -1,4 +1,4 @@
-"""The engine `int8` in C++: it searches by itself, and hands what its search does not know to PyTorch."""
+"""The engine `int8` in C++; options that its search does not support go to the search in PyTorch."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headwise.config import ModelConfig
-    from headwise.decode.engines.native.native_decoder import NativeState
-    from headwise.decode.engines.plain import SteppingEngine
+    from headwise.decode.engines.native.native_decoder import NativeSteppingEngine
     from headwise.models.folder.description import Description
 
 
@@ -29,7 +28,6 @@ class NativeEngine:
 
     name = INT8
     batch_tokens = 0
-    restricts = True
 
     def __init__(self, model: NativeModel) -> None:
         self.model = model
@@ -58,14 +56,11 @@ class NativeEngine:
         """Cross-attention weights [T, S] of each source and target."""
         return self.model.attention(sources, targets)
 
-    def stepping(self) -> SteppingEngine[NativeState]:
-        """The native decoder under the search in Python: loads PyTorch."""
-        import torch
+    def stepping(self) -> NativeSteppingEngine:
+        """The native decoder under the search in Python, for options that the C++ search does not support."""
+        from headwise.decode.engines.native.native_decoder import NativeSteppingEngine  # loads PyTorch
 
-        from headwise.decode.engines.native.native_decoder import NativeDecoder
-        from headwise.decode.engines.plain import SteppingEngine
-
-        return SteppingEngine(self.name, NativeDecoder(self.model), self.model.pad, torch.device("cpu"))
+        return NativeSteppingEngine(self.name, self.model)
 
 
 def native_runs(config: ModelConfig) -> bool:

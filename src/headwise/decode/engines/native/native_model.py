@@ -115,7 +115,7 @@ class NativeModel:
                 going = [going[row] for row in rows]
             tokens = np.array([targets[pair][position] for pair in going], np.int64)
             weights = np.zeros((len(going), self._heads, width), np.float32)
-            search.step(tokens, self.target_positions.single(position), None, None, None, (weights, layer))
+            search.step(tokens, self.target_positions.single(position), attention=(weights, layer))
             for pair, mean in zip(going, weights.mean(1), strict=True):
                 found[pair][position] = mean[: len(sources[pair])]
         return found

@@ -187,11 +187,10 @@ int headwise_search_select(Search* search, const int64_t* rows, int count) {
   });
 }
 
-// Decodes one token per row. Writes the likeliest `count` tokens of each row that are not banned, the table of all
-// log-probabilities if it is given, and the cross-attention of one layer if that is given.
+// Decodes one token per row. Writes all log-probabilities to `table`, and the cross-attention of one layer to
+// `attention`; either may be null.
 int headwise_search_step(Search* search, const int64_t* tokens, int rows, const float* position_row,
-                         const float* cosine, const float* sine, int pairs, const int64_t* banned, int banned_count,
-                         int count, float* log_probabilities, int64_t* best, float* table, float* attention,
+                         const float* cosine, const float* sine, int pairs, float* table, float* attention,
                          int attention_width, int layer) {
   return guarded([&]() -> int {
     std::lock_guard<std::mutex> guard(search->engine->mutex());
@@ -201,7 +200,7 @@ int headwise_search_step(Search* search, const int64_t* tokens, int rows, const 
     if (!all_below(tokens, rows, search->engine->model().target.embedding->outputs())) {
       return kBadToken;
     }
-    const Ranking ranking{count, banned, banned_count, log_probabilities, best, table};
+    const Ranking ranking{0, nullptr, 0, nullptr, nullptr, table};
     const Capture capture{attention, attention_width, layer};
     for (const Sentence* sentence : search->caches.living()) {
       if (attention && attention_width < int(sentence->memory.size()) * kSlots) {
