@@ -281,7 +281,7 @@ def test_the_second_half_follows_the_first_or_does_not(text: TokenText, subwords
 
 def test_a_tokenizer_without_a_mask_is_refused() -> None:
     tokenizer = train_tokenizer(TextConfig(kind="characters"), ["abc"], [])
-    with pytest.raises(ConfigError, match="masks others"):
+    with pytest.raises(ConfigError, match="no mask token"):
         Masks(tokenizer, whole_words=False)
 
 

@@ -235,7 +235,7 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
         read(tmp_path / "nowhere.npz")
     (tmp_path / "images.csv").touch()
     (tmp_path / "labels.csv").touch()
-    with pytest.raises(DataError, match="unknown kind of images"):
+    with pytest.raises(DataError, match="unknown format"):
         read(tmp_path / "images.csv")
 
 

@@ -173,7 +173,7 @@ def test_languages_that_are_not_there_are_told_those_that_are(write: Write) -> N
     path = write("a.tmx", document(unit(("en-US", "one"), ("fr", "un"))))
     with pytest.raises(DataError, match=r"no unit in both en and de; the TMX has: en-US, fr"):
         texts(path)
-    with pytest.raises(DataError, match="say which"):
+    with pytest.raises(DataError, match="name two with --from and --to"):
         texts(path, "", "")
 
 

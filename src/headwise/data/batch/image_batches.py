@@ -16,12 +16,12 @@ from headwise.data.batch.stream import Planned
 from headwise.data.read.images import ImageSet
 
 TOGETHER = 1 << 24
-"""Values that a GPU augments at once: for fewer, launching the kernels takes longer than running them."""
+"""Values that a GPU augments together: for fewer, launching the kernels takes longer than running them."""
 
 
 @dataclass(frozen=True)
 class Normalisation:
-    """How pixels become the model's input."""
+    """The constants that turn pixels into the model's input."""
 
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
@@ -46,19 +46,19 @@ class Store:
             self._images = self._images.to(device)
 
     @property
-    def near(self) -> bool:
+    def on_device(self) -> bool:
         """Whether the images are in the device's memory."""
         return self._images.device.type == self.device.type
 
     def fetch(self, members: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """The images, or their numbers where they are in the device's memory; and their numbers."""
+        """The images, or only their numbers if they are in the device's memory; and their numbers."""
         numbers = torch.from_numpy(members)
-        return (numbers if self.near else self._images[numbers]), numbers
+        return (numbers if self.on_device else self._images[numbers]), numbers
 
     def take(self, fetched: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """Fetched images uint8 [B, C, H, W] and their labels [B] on the device."""
         first, numbers = (each.to(self.device, non_blocking=True) for each in fetched)
-        return (self._images[first] if self.near else first), self._labels[numbers]
+        return (self._images[first] if self.on_device else first), self._labels[numbers]
 
     def normalised(self, images: Tensor) -> Tensor:
         """Pixels from 0 to 255 as the model's input."""
@@ -105,7 +105,7 @@ class ImageGroup:
         self._augmented = augmented
 
     def read(self) -> None:
-        """Do what a background thread can do."""
+        """Do the part of the work that a background thread may do."""
         _ = self._fetched
         if self._store.device.type == "cpu":
             _ = self.augmented
@@ -181,7 +181,7 @@ class ImageStream:
         for start in range(0, count, self._group_size):
             end = min(start + self._group_size, count)
             members = order[start * self._batch : end * self._batch]
-            group = self._group(members, self._draw(epoch, start))
+            group = self._group(members, self._seed(epoch, start))
             for first in range(0, (end - start) * self._batch, self._batch):
                 yield self._plan(group, members, first)
 
@@ -211,13 +211,13 @@ class ImageStream:
 
         return ImageGroup(self.store, members, augmented)
 
-    def _draw(self, epoch: int, number: int) -> int:
+    def _seed(self, epoch: int, number: int) -> int:
         """The seed of a group's augmentation."""
         return int(np.random.SeedSequence([self.seed, epoch, number]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def together(store: Store, batch: int) -> int:
-    """How many batches of this size to augment at once: on a CPU, whose cache is small, one."""
+def batches_per_group(store: Store, batch: int) -> int:
+    """How many batches of this size to augment together: on a CPU, whose cache is small, one."""
     return max(1, TOGETHER // (batch * store.set.images[0].size)) if store.device.type == "cuda" else 1
 
 

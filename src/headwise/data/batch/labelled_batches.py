@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from headwise.data.batch.plan import POOL, Indices, Mixture, Widths, cut, epoch_batches
-from headwise.data.batch.stream import Planned
+from headwise.data.batch.stream import Planned, to_device
 from headwise.data.read.labelled import Example
 from headwise.errors import ConfigError
 
@@ -48,12 +48,7 @@ class LabelledBatch:
         return LabelledBatch(self.tokens[rows], self.segments[rows], self.labels[rows], self.examples[rows])
 
     def to(self, device: torch.device) -> "LabelledBatch":
-        return replace(
-            self,
-            tokens=self.tokens.to(device, non_blocking=True),
-            segments=self.segments.to(device, non_blocking=True),
-            labels=self.labels.to(device, non_blocking=True),
-        )
+        return to_device(self, device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +91,7 @@ class LabelledSet:
         return LabelledBatch(torch.from_numpy(tokens), torch.from_numpy(segments), labels, chosen)
 
     def in_order(self, batch_tokens: int, limit: int = 0) -> Iterator[LabelledBatch]:
-        """Every example (or the first `limit`) exactly once, sorted by length, which no validation depends on."""
+        """Every example (or the first `limit`) exactly once, sorted by length: their order does not matter."""
         widths = self.widths[: limit or None]
         order = np.argsort(widths, kind="stable")
         for members in cut(order, widths[order], batch_tokens):

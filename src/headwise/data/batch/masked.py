@@ -1,7 +1,7 @@
 """Rows of text with masked tokens, for masked language models. Masks are drawn anew each epoch."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headwise.config import LanguageConfig
-from headwise.data.batch.stream import Planned, Position
-from headwise.data.batch.text_rows import RowOrder, cut_rows, to_device
+from headwise.data.batch.stream import Planned, Position, to_device
+from headwise.data.batch.text_rows import RowOrder, cut_rows
 from headwise.data.prepare.plain_text import TokenText
 from headwise.errors import ConfigError
 from headwise.text.tokenizer import WORD_START, Tokenizer
@@ -63,14 +63,7 @@ class MaskedBatch:
         )
 
     def to(self, device: torch.device) -> "MaskedBatch":
-        return replace(
-            self,
-            tokens=to_device(self.tokens, device),
-            segments=to_device(self.segments, device),
-            places=to_device(self.places, device),
-            targets=to_device(self.targets, device),
-            follows=None if self.follows is None else to_device(self.follows, device),
-        )
+        return to_device(self, device)
 
 
 class Frame:
@@ -100,7 +93,7 @@ class Masks:
 
     def __init__(self, tokenizer: Tokenizer, whole_words: bool) -> None:
         if tokenizer.mask is None:
-            raise ConfigError(f"this {tokenizer.kind} tokenizer has no token that masks others")
+            raise ConfigError(f"this {tokenizer.kind} tokenizer has no mask token")
         self.mask = tokenizer.mask
         special = [tokenizer.is_special(i) or i == tokenizer.mask for i in range(tokenizer.size)]
         self.ordinary = np.flatnonzero(~np.array(special))

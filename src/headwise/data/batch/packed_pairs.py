@@ -5,7 +5,7 @@ Nothing is sorted by length, so a batch is a random sample. Only the end of a ro
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headwise.data.batch.padded_pairs import PaddedBatch, PairRows, Sampler, SpecialTokens
 from headwise.data.batch.plan import POOL, Indices, Mixture
-from headwise.data.batch.stream import Planned
+from headwise.data.batch.stream import Planned, to_device
 from headwise.data.prepare.result import TrainCorpus
 from headwise.nn.packing import Packed, positions_in
 
@@ -42,9 +42,9 @@ class PackedBatch:
     source_places: torch.Tensor
     """[N]: the position of each token in its sentence."""
     shown: torch.Tensor
-    """[1, T] int64: the decoder's input, the start token of a target and all but its EOS ..."""
+    """[1, T] int64: the decoder's input: the start token of each target and all its tokens but EOS."""
     wanted: torch.Tensor
-    """[T] int64: ... and the tokens that it is to predict; padding where there is none."""
+    """[T] int64: the tokens to predict; then padding."""
     target_starts: torch.Tensor
     target_places: torch.Tensor
     longest: int
@@ -89,14 +89,7 @@ class PackedBatch:
         )
 
     def to(self, device: torch.device) -> "PackedBatch":
-        """The batch on a device; a GPU copies it from pinned memory without being waited for."""
-        tensors = {each.name: getattr(self, each.name) for each in fields(self)}
-        moved = {
-            name: (value.pin_memory() if device.type == "cuda" else value).to(device, non_blocking=True)
-            for name, value in tensors.items()
-            if isinstance(value, torch.Tensor)
-        }
-        return replace(self, **moved)  # type: ignore[arg-type]
+        return to_device(self, device)
 
 
 class PackedPairStream:
@@ -118,7 +111,7 @@ class PackedPairStream:
         """`position_limit`: tokens of the longest sequence that the model accepts."""
         self.batch_tokens = batch_tokens
         self.pool = pool
-        self._rows = rows = PairRows.of(corpora, tokens, seed, sampler)
+        self._rows = rows = PairRows(corpora, tokens, seed, sampler)
         self._mixture = Mixture([len(each.corpus) for each in corpora], [each.weight for each in corpora], seed)
         longest = max(int(rows.source_widths.max()), int(rows.target_widths.max()))
         self.longest_sentence = longest if sampler is None else min(2 * longest, position_limit)
@@ -156,7 +149,7 @@ class PackedPairStream:
         """The examples of each batch: in the order they come, as many as fit."""
         room = self.row if self._rows.sampler is None else int(self.row * SAMPLING_ROOM)
         slots = self._slots(self.row)
-        # A pool is planned at once, and never cuts a batch: what is left over begins the next.
+        # A pool is planned as a whole and never cuts a batch: the examples that are left over begin the next pool.
         left = order[:0]
         for start in range(0, len(order), self.pool):
             members = np.concatenate((left, order[start : start + self.pool]))

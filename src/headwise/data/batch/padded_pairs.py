@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from headwise.data.batch.plan import POOL, Indices, Mixture, Widths, by_length, cut, epoch_batches
-from headwise.data.batch.stream import Planned
+from headwise.data.batch.stream import Planned, to_device
 from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedSide
 from headwise.data.prepare.result import TrainCorpus
 from headwise.text.random_bits import drawn
@@ -63,37 +63,26 @@ class PaddedBatch:
         return replace(self, source=self.source[rows], target=self.target[rows], examples=self.examples[rows])
 
     def to(self, device: torch.device) -> "PaddedBatch":
-        return replace(self, source=self.source.to(device), target=self.target.to(device))
+        return to_device(self, device)
 
 
 class PairRows:
-    """Tensors of sentence pairs that are numbered through several corpora."""
+    """Makes tensors of sentence pairs, which are numbered through several corpora."""
 
     def __init__(
-        self,
-        corpora: Sequence[tuple[EncodedCorpus, str, str]],
-        tokens: SpecialTokens,
-        seed: int,
-        sampler: Sampler | None,
+        self, corpora: Sequence[TrainCorpus], tokens: SpecialTokens, seed: int, sampler: Sampler | None
     ) -> None:
-        """`corpora` with the languages of their two sides."""
-        self.corpora = [corpus for corpus, _, _ in corpora]
+        self.corpora = [each.corpus for each in corpora]
         self.pad = tokens.pad
-        self.source_frames = [tokens.source_frame(source, target) for _, source, target in corpora]
-        starts = [[tokens.decoder_start(target), *tokens.target_start(target)] for _, _, target in corpora]
+        self.source_frames = [tokens.source_frame(each.source_language, each.target_language) for each in corpora]
+        targets = [each.target_language for each in corpora]
+        starts = [[tokens.decoder_start(target), *tokens.target_start(target)] for target in targets]
         self.target_frames = [(start, [tokens.eos]) for start in starts]
         self.seed = seed
         self.sampler = sampler
         self.ends = np.cumsum([len(corpus) for corpus in self.corpora], dtype=np.int64)
         self.source_widths = _widths([corpus.source for corpus in self.corpora], self.source_frames)
         self.target_widths = _widths([corpus.target for corpus in self.corpora], self.target_frames)
-
-    @classmethod
-    def of(
-        cls, corpora: Sequence[TrainCorpus], tokens: SpecialTokens, seed: int, sampler: Sampler | None
-    ) -> "PairRows":
-        sides = [(each.corpus, each.source_language, each.target_language) for each in corpora]
-        return cls(sides, tokens, seed, sampler)
 
     def batch(self, members: Indices, epoch: int) -> PaddedBatch:
         corpora = np.searchsorted(self.ends, members, side="right")
@@ -171,8 +160,7 @@ class PaddedPairStream:
     """Shuffled batches of several corpora within a budget of tokens.
 
     `batch_tokens` limits rows times the width of the wider side, padding included. A longer pair makes a batch of its
-    own. With a `sampler`, which is called after a batch is planned, rows may exceed the limit by what their sampled
-    segmentations are longer.
+    own. A `sampler` is called after a batch is planned: where it draws longer segmentations, rows exceed the limit.
     """
 
     uniform = False
@@ -189,7 +177,7 @@ class PaddedPairStream:
         self.batch_tokens = batch_tokens
         self.seed = seed
         self.pool = pool
-        self._rows = PairRows.of(corpora, tokens, seed, sampler)
+        self._rows = PairRows(corpora, tokens, seed, sampler)
         self._mixture = Mixture([len(each.corpus) for each in corpora], [each.weight for each in corpora], seed)
 
     def epoch(self, epoch: int) -> Iterator[Planned[PaddedBatch]]:
@@ -217,16 +205,13 @@ def ordered_pairs(
     limit: int = 0,
     source_language: str = "",
 ) -> Iterator[PaddedBatch]:
-    """Every pair (or the first `limit`) exactly once, sorted by length, which no validation depends on."""
-    rows = PairRows([(corpus, source_language, target_language)], tokens, 0, None)
+    """Every pair (or the first `limit`) exactly once, sorted by length: their order does not matter."""
+    rows = PairRows([TrainCorpus(corpus, 1.0, source_language, target_language)], tokens, 0, None)
     count = min(limit, len(corpus)) if limit else len(corpus)
     source, target = rows.source_widths[:count], rows.target_widths[:count]
     order = by_length(source, target)
     for members in cut(order, np.maximum(source, target)[order], batch_tokens):
         yield rows.batch(members, 0)
-
-
-# --- many short runs of a long array at once, without a Python object for each ---------------------------------------
 
 
 def gather(ids: NDArray[Any], starts: Ids, lengths: Ids) -> Ids:

@@ -1,4 +1,4 @@
-"""Which examples make which batch: a pure function of lengths, a budget and a seed.
+"""Planning: which examples go into which batch, as a pure function of lengths, a budget and a seed.
 
 Widths are those of the tensors, special tokens included. A batch costs rows * width of its wider side.
 """
@@ -35,28 +35,24 @@ class Mixture:
             raise DataError("there are no training examples: all corpora are empty or have a weight of 0")
 
     def order(self, epoch: int) -> Indices:
-        """The examples of an epoch, shuffled; they are numbered through all corpora."""
-        return epoch_order(self.sizes, self.weights, self.seed, epoch)
+        """The examples of an epoch, shuffled; they are numbered through all corpora.
 
-
-def epoch_order(sizes: Sequence[int], weights: Sequence[float], seed: int, epoch: int) -> Indices:
-    """The examples of an epoch, shuffled. Examples are numbered through all corpora.
-
-    A weight of 2.3 takes every example of its corpus twice, and a random 0.3 of them, drawn anew each epoch, once more.
-    """
-    rng = np.random.default_rng([seed, epoch])
-    parts: list[Indices] = []
-    start = 0
-    for size, weight in zip(sizes, weights, strict=True):
-        whole = int(weight)
-        parts += [np.arange(start, start + size)] * whole
-        more = math.ceil((weight - whole) * size - 1e-6)
-        if more > 0:
-            parts.append(start + rng.choice(size, more, replace=False, shuffle=False))
-        start += size
-    order = np.concatenate(parts) if parts else np.zeros(0, np.int64)
-    rng.shuffle(order)
-    return order
+        A weight of 2.3 takes every example of its corpus twice, and a random 0.3 of them, drawn anew each epoch, once
+        more.
+        """
+        rng = np.random.default_rng([self.seed, epoch])
+        parts: list[Indices] = []
+        start = 0
+        for size, weight in zip(self.sizes, self.weights, strict=True):
+            whole = int(weight)
+            parts += [np.arange(start, start + size)] * whole
+            more = math.ceil((weight - whole) * size - 1e-6)
+            if more > 0:
+                parts.append(start + rng.choice(size, more, replace=False, shuffle=False))
+            start += size
+        order = np.concatenate(parts)
+        rng.shuffle(order)
+        return order
 
 
 def epoch_batches(

@@ -5,34 +5,38 @@ little, so batches before a position are skipped without being made, and a proce
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 import torch
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 B = TypeVar("B", bound="Batch")
 T = TypeVar("T")
+D = TypeVar("D", bound="DataclassInstance")
 
 
 class Batch(Protocol):
-    """Rows to learn from: a dataclass whose tensors are the input of a pass."""
+    """Rows to learn from: a dataclass whose tensors are the input of a forward pass."""
 
     @property
     def count(self) -> int:
-        """The divisor of its summed loss: tokens to predict, or examples."""
+        """The divisor of the summed loss: tokens to predict, or examples."""
 
     def __len__(self) -> int:
-        """Rows."""
+        """The number of rows."""
 
     def part(self, rows: slice) -> Self:
-        """Some of its rows."""
+        """Some of the rows."""
 
     def to(self, device: torch.device) -> "Batch": ...
 
 
 @dataclass(frozen=True)
 class Planned(Generic[T]):
-    """A batch that is planned and not made yet: where several processes share the work, each makes its own rows."""
+    """A batch that is planned but not made yet: where several processes share the work, each makes its own rows."""
 
     rows: int
     make: Callable[[slice], T]
@@ -47,7 +51,7 @@ class Stream(Protocol[B]):
         """Whether all batches have the same few shapes, so that a CUDA graph can be replayed for each."""
 
     def epoch(self, epoch: int) -> Iterator[Planned[B]]:
-        """The batches of an epoch, at least one; the same for the same number, whenever it is asked for."""
+        """The batches of an epoch, at least one; the same for the same number, whenever it is called."""
 
     def lines(self, batch: B) -> list[str]:
         """Where each row of a batch comes from, for messages: file and line."""
@@ -64,8 +68,17 @@ class Position:
     batch: int = 0
 
 
+def to_device(batch: D, device: torch.device) -> D:
+    """A batch with its tensors on a device; to a GPU they are copied asynchronously from pinned memory."""
+    values = {each.name: getattr(batch, each.name) for each in fields(batch)}
+    tensors = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+    if device.type == "cuda":
+        tensors = {name: value if value.is_cuda else value.pin_memory() for name, value in tensors.items()}
+    return replace(batch, **{name: value.to(device, non_blocking=True) for name, value in tensors.items()})
+
+
 def plans_from(stream: Stream[B], position: Position | None = None) -> Iterator[tuple[Planned[B], Position]]:
-    """Plan each batch from `position` on, without end; with each comes the position after it."""
+    """Plan each batch from `position` on, without end; each comes with the position after it."""
     epoch, first = (position.epoch, position.batch) if position else (0, 0)
     while True:
         plans = enumerate(stream.epoch(epoch))
@@ -78,6 +91,6 @@ def plans_from(stream: Stream[B], position: Position | None = None) -> Iterator[
 
 
 def batches_from(stream: Stream[B], position: Position | None = None) -> Iterator[tuple[B, Position]]:
-    """Make each batch from `position` on, without end; with each comes the position after it."""
+    """Make each batch from `position` on, without end; each comes with the position after it."""
     for plan, following in plans_from(stream, position):
         yield plan.make(slice(None)), following

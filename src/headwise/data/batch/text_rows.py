@@ -1,14 +1,14 @@
 """Rows of tokens cut from one long text, in an order that a seed determines and a position resumes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headwise.data.batch.stream import Planned
+from headwise.data.batch.stream import Planned, to_device
 from headwise.data.prepare.plain_text import TokenText
 from headwise.errors import DataError
 
@@ -33,19 +33,11 @@ class TextBatch:
         return TextBatch(self.tokens[rows], self.starts[rows])
 
     def to(self, device: torch.device) -> "TextBatch":
-        return replace(self, tokens=to_device(self.tokens, device))
-
-
-def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor on a device; a GPU copies it from pinned memory without being waited for."""
-    if device.type == "cuda" and not tensor.is_cuda:
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.to(device)
+        return to_device(self, device)
 
 
 class RowOrder:
-    """Rows of `width` tokens cut from a text end to end, in random order; each needs `more` tokens after it (the one
-    that it is to predict).
+    """Rows of `width` tokens cut from a text end to end, in random order; `more` tokens must follow each row.
 
     The first row begins at another token each epoch, so no two epochs cut the text alike. Less than two rows are left
     over at the two ends.
@@ -108,8 +100,10 @@ def cut_rows(text: TokenText, starts: NDArray[np.int64], width: int) -> NDArray[
 
 
 def ordered_rows(text: TokenText, block: int, batch_tokens: int, limit: int = 0) -> Iterator[TextBatch]:
-    """A text from its beginning (the first `limit` rows, 0: all), each token but the first predicted once, from those
-    before it in its row. A last, shorter row is a batch of its own."""
+    """The rows of a text in order (the first `limit`, 0: all); a last, shorter row is a batch of its own.
+
+    Each token but the first is predicted once, from those before it in its row.
+    """
     whole, rest = divmod(max(len(text) - 1, 0), block)
     rows, size = min(limit or whole, whole), max(1, batch_tokens // block)
     for first in range(0, rows, size):

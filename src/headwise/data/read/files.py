@@ -6,28 +6,27 @@ and, where there is one, the line.
 
 import bz2
 import codecs
+import contextlib
 import gzip
 import importlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from headwise.errors import DataError
 
 BLOCK = 1 << 20
 MAX_LINE = 16 << 20
 """The most bytes of a line: anything longer is not a line of text, and a binary file must not fill the memory."""
-
-
 STANDARD_INPUT = Path("-")
 
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for reading, decompressed if its last extension says so. Use inside `reading(path)`."""
-    return _OPENERS.get(path.suffix.lower(), _open_plain)(path)
+    opened: IO[bytes] = _OPENERS.get(path.suffix.lower(), _open_plain)(path)
+    return opened
 
 
 def format_suffix(path: Path) -> str:
@@ -40,9 +39,9 @@ def uncompressed(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() in _OPENERS else path
 
 
-@contextmanager
+@contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn errors of opening, reading or decompressing a file into a `DataError` that names it."""
+    """Turn errors in opening, reading or decompressing a file into a `DataError` that names it."""
     try:
         yield
     except FileNotFoundError:
@@ -136,35 +135,18 @@ def _open_plain(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def _open_gzip(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(path, "rb"))
-
-
-def _open_xz(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], lzma.open(path, "rb"))
-
-
-def _open_bz2(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], bz2.open(path, "rb"))
-
-
-def _open_zstd(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], _zstd(path).open(path, "rb"))
-
-
-def _zstd(path: Path) -> Any:
-    """The Zstandard module: in the standard library from Python 3.14, a separate package before."""
+def _open_zstd(path: Path) -> Any:
+    """Open a Zstandard file: the module is in the standard library from Python 3.14, a separate package before."""
     for name in ("compression.zstd", "backports.zstd"):
-        try:
-            return importlib.import_module(name)
-        except ImportError:
-            continue
+        with contextlib.suppress(ImportError):
+            return importlib.import_module(name).open(path)
     raise DataError(f"{path}: reading .zst needs a package: pip install backports.zstd")
 
 
-_OPENERS: dict[str, Callable[[Path], IO[bytes]]] = {
-    ".gz": _open_gzip,
-    ".xz": _open_xz,
-    ".bz2": _open_bz2,
+_OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".xz": lzma.open,
+    ".bz2": bz2.open,
     ".zst": _open_zstd,
 }
+"""How a compressed file is opened, by its extension."""

@@ -63,14 +63,14 @@ def labels_file(path: Path) -> Path:
 def _read_npz(path: Path) -> tuple[NDArray[Any], NDArray[Any], tuple[str, ...]]:
     try:
         with reading(path), path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            images, labels = _of_key(path, file, IMAGE_KEYS), _of_key(path, file, LABEL_KEYS)
+            images, labels = _array_named(path, file, IMAGE_KEYS), _array_named(path, file, LABEL_KEYS)
             names = tuple(map(str, file["classes"].tolist())) if "classes" in file else ()
     except (zipfile.BadZipFile, ValueError) as error:
         raise DataError(f"{path}: damaged, or not an .npz file: {error}") from None
     return images, labels, names
 
 
-def _of_key(path: Path, file: Any, keys: tuple[str, ...]) -> NDArray[Any]:
+def _array_named(path: Path, file: Any, keys: tuple[str, ...]) -> NDArray[Any]:
     for key in keys:
         if key in file:
             array: NDArray[Any] = file[key]
@@ -89,7 +89,7 @@ def _read_array(path: Path) -> NDArray[Any]:
         return array
     if format_suffix(path) in ("", ".idx") or "ubyte" in path.name:
         return _read_idx(path)
-    raise DataError(f"{path}: unknown kind of images; known are a folder, .npz, .npy or an IDX file")
+    raise DataError(f"{path}: unknown format; images come as a folder, .npz, .npy or an IDX file")
 
 
 def _read_idx(path: Path) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Labelled images from folders of pictures and files of arrays, as one kind of value."""
+"""Labelled images from folders of pictures and files of arrays."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,8 @@ class ImageSet:
     labels: NDArray[np.int64]
     """[N], each the number of a class."""
     classes: tuple[str, ...]
-    place: Callable[[int], str]
+    where: Callable[[int], str]
+    """Where an image comes from: its file, or the file of arrays and its number there."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -37,10 +38,6 @@ class ImageSet:
     def size(self) -> tuple[int, int]:
         """Height and width."""
         return int(self.images.shape[2]), int(self.images.shape[3])
-
-    def where(self, index: int) -> str:
-        """Where an image comes from: its file, or the file of arrays and its number there."""
-        return self.place(index)
 
 
 def read_images(
@@ -78,12 +75,12 @@ def joined(parts: Sequence[ImageSet]) -> ImageSet:
             raise DataError(f"{part.where(0)} and {first.where(0)} are of sets with different classes")
     starts = np.cumsum([0, *map(len, parts)])
 
-    def place(index: int) -> str:
+    def where(index: int) -> str:
         part = int(np.searchsorted(starts, index, side="right")) - 1
         return parts[part].where(index - int(starts[part]))
 
     images, labels = (np.concatenate([getattr(part, name) for part in parts]) for name in ("images", "labels"))
-    return ImageSet(images, labels, first.classes, place)
+    return ImageSet(images, labels, first.classes, where)
 
 
 def content_key(images: ImageSet, sample: int = 256) -> str:
@@ -123,17 +120,15 @@ def _read_folder(
 
 def _read_file(path: Path, known: tuple[str, ...]) -> ImageSet:
     arrays = read_arrays(path)
-    highest = int(arrays.labels.max())
+    labels, highest = arrays.labels, int(arrays.labels.max())
     names = known or arrays.classes or tuple(map(str, range(highest + 1)))
-    if known and arrays.classes and set(arrays.classes) - set(known):
-        raise DataError(f"{path}: its classes are not those of the training images")
-    labels = arrays.labels
-    if known and arrays.classes and arrays.classes != known:
+    if known and arrays.classes:
+        if set(arrays.classes) - set(known):
+            raise DataError(f"{path}: its classes are not those of the training images")
         labels = np.array([known.index(name) for name in arrays.classes])[labels]
-    if int(labels.max()) >= len(names):
+    elif highest >= len(names):
         raise DataError(
-            f"{path}: image {int(labels.argmax())} has the label {int(labels.max())}, but there are "
-            f"{len(names)} classes"
+            f"{path}: image {int(labels.argmax())} has the label {highest}, but there are {len(names)} classes"
         )
     return ImageSet(arrays.images, labels, names, lambda index: f"{path}: image {index}")
 

@@ -50,7 +50,7 @@ def class_names(examples: Iterable[Example]) -> tuple[str, ...]:
     """The labels that occur, sorted by value if all are numbers, else as text."""
     labels = {example.label for example in examples}
     if len(labels) < 2:
-        raise DataError(f"a classification needs two classes at least; the training data has {sorted(labels)}")
+        raise DataError(f"classification needs at least two classes; the training data has {sorted(labels)}")
     values = {label: _number(label) for label in labels}
     if None in values.values():
         return tuple(sorted(labels))

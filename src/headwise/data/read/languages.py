@@ -1,4 +1,4 @@
-"""Language codes and names: matching the language that a recipe asks for with what a file calls it."""
+"""Language codes and names: matching the language in a recipe with the codes and names in a file."""
 
 from collections.abc import Sequence
 
@@ -77,7 +77,7 @@ _CODES = {name: code for code, names in _NAMES.items() for name in names.split()
 
 
 def named_language(name: str) -> str:
-    """The code of a language given by its name in English or its own: `de` for `German` and `Deutsch`; else empty."""
+    """The code of a language from its name, in English or its own: `de` for `German` and `Deutsch`; else empty."""
     return _CODES.get(name.partition("(")[0].strip().lower(), "")
 
 

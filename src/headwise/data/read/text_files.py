@@ -1,4 +1,4 @@
-"""Plain text files for language models: their paths, their text in blocks, their lines."""
+"""Plain text files for language models: their paths, and their text in blocks."""
 
 import codecs
 from collections.abc import Iterable, Iterator

@@ -22,7 +22,7 @@ _BREAK, _CODE, _FORMAT = "\0b", "\0c", "\0f"
 """Marks of dropped elements while a segment is read (XML has no NUL): a line break or other space, a placeholder, the
 start or end of formatting."""
 _SPACE = re.compile(r"\s+|(\\[nrt])+|.*<\s*/?\s*(br|p|div|li|tab)\b.*", re.IGNORECASE | re.DOTALL)
-"""Content of an inline code that stands for a break or another space."""
+"""Content of an inline code that represents a break or another space."""
 _CODES = re.compile(r"(\S?)((?:\0[bcf])+)(?=(\S?))")
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
@@ -38,11 +38,11 @@ _ENTITIES = "".join(
 def read_tmx(path: Path, source_language: str, target_language: str, note: Note) -> Iterator[Pair]:
     """The pairs of all units that have both languages.
 
-    `de` also finds `de-AT` where a unit has no `de`, and `de-AT` finds `de`. `note` is told how often there was a
-    choice between variants.
+    `de` also finds `de-AT` where a unit has no `de`, and `de-AT` finds `de`. `note` receives how
+    often there was a choice between variants.
     """
     if not source_language or not target_language:
-        raise DataError(f"{path}: a TMX holds several languages: say which (--from and --to)")
+        raise DataError(f"{path}: a TMX holds several languages: name two with --from and --to")
     units = _Units(path, source_language, target_language)
     fed = 0
     with reading(path), open_bytes(path) as stream:
@@ -188,7 +188,7 @@ class _Units:
         for (language, taken, fitting), count in self.choices.items():
             yield (
                 f"note: {self.path}: {count:,} units have several variants of {language} ({', '.join(fitting)}): "
-                f"{taken} was taken; another can be asked for by its full code"
+                f"{taken} was taken; give the full code to choose another"
             )
 
     def _text(self, text: str) -> None:

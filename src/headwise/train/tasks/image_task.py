@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from torch import nn
 
 from headwise.config import CorpusConfig, Recipe
-from headwise.data.batch.image_batches import ImageBatch, ImageStream, Normalisation, Store, ordered_images, together
+from headwise.data.batch.image_batches import (
+    ImageBatch,
+    ImageStream,
+    Normalisation,
+    Store,
+    batches_per_group,
+    ordered_images,
+)
 from headwise.data.prepare.fingerprint import hash_files
 from headwise.data.prepare.held_out import hold_out_images
 from headwise.data.prepare.result import SourceFile
@@ -90,7 +97,7 @@ class ImageJob:
     unit: str = "images"
 
     def describe(self) -> str:
-        near = self.stream.store.near
+        near = self.stream.store.on_device
         return (
             f"{parameter_count(self.loaded.model) / 1e6:.1f} million parameters, {self.sizes['training']:,} training "
             f"images of {len(self.loaded.task.labels)} classes, {self.sizes['validation']:,} for validation, "
@@ -153,7 +160,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
             len(classes),
             recipe.images,
             recipe.seed,
-            together(store, batch),
+            batches_per_group(store, batch),
         ),
         soft_cross_entropy(recipe.train.label_smoothing),
         validator(*validating, batch) if len(validating[1]) else None,
