@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from headwise.config import ModelConfig, TextConfig
+from headwise.decode.batching import padded
 from headwise.decode.translator import Translator
 from headwise.models.build import build
 from headwise.models.folder.description import Description, LoadedModel, Task
@@ -61,8 +62,8 @@ def taught(
     rows += [
         (translator.source_ids(t, source="de", target="en"), tokenizer.encode(s)) for s, t in PAIRS if both_directions
     ]
-    source = translator._pad([source for source, _ in rows])
-    target = translator._pad([[tokenizer.sos, *target, tokenizer.eos] for _, target in rows])
+    source = padded([source for source, _ in rows], tokenizer.pad, translator.device)
+    target = padded([[tokenizer.sos, *target, tokenizer.eos] for _, target in rows], tokenizer.pad, translator.device)
     optimiser = torch.optim.Adam(loaded.model.parameters(), lr=0.01)
     for _ in range(steps):
         logits = loaded.model(source, target[:, :-1])

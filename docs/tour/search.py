@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from headwise.decode.engines.plain import DecoderState, DecoderStepper
+from headwise.decode.scoring import log_probabilities
 from headwise.decode.search.beam import beam_search, greedy
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SearchOptions
@@ -25,7 +26,7 @@ def greedy_steps(p: Pass) -> str:
     found = greedy_hypothesis(p)
     tokenizer = p.translator.tokenizer
     ids = [*found.tokens, *([tokenizer.eos] if found.finished else [])]
-    [chosen] = p.translator._log_probabilities([p.source], [found.tokens], tokenizer.sos)
+    [chosen] = log_probabilities(p.model, [p.source], [found.tokens], tokenizer.sos, tokenizer.eos)
     rows, total = [], 0.0
     for step, (piece, log_p) in enumerate(zip(p.pieces(ids), chosen[: len(ids)], strict=True), 1):
         total += log_p

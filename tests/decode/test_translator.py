@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwise.decode import scoring
 from headwise.decode.batching import BATCH_TOKENS
 from headwise.decode.search.hypothesis import length_penalty
 from headwise.decode.search.options import SamplingOptions
@@ -68,17 +69,24 @@ def slow_greedy(engine: Translator, text: str, limit: int) -> list[int]:
     return ids[1:]
 
 
+def log_probabilities(engine: Translator, text: str, ids: list[int]) -> list[float]:
+    """The model's own, of the tokens of a translation."""
+    tokenizer = engine.tokenizer
+    [found] = scoring.log_probabilities(engine.model, [engine.source_ids(text)], [ids], tokenizer.sos, tokenizer.eos)
+    return found
+
+
 def spied(engine: Translator, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that reach the model, in the order in which they stand in the input."""
     seen: list[str] = []
-    original = engine._parts
+    original = engine._framer.parts
 
     def spy(text: str, ids: list[int], frame: Any) -> list[object]:
         parts = original(text, ids, frame)
         seen.extend(engine.tokenizer.decode(part.source) for part in parts)
         return parts  # type: ignore[return-value]
 
-    monkeypatch.setattr(engine, "_parts", spy)
+    monkeypatch.setattr(engine._framer, "parts", spy)
     return seen
 
 
@@ -161,9 +169,9 @@ def test_score_is_the_search_s_own(penalty: float, beam: int) -> None:
             if not candidate.complete:
                 continue
             ids = engine.tokenizer.piece_ids(candidate.tokens)
-            (log_probabilities,) = engine._log_probabilities([engine.source_ids(text)], [ids], engine.tokenizer.sos)
-            assert len(log_probabilities) == len(ids) + 1
-            score = length_penalty(sum(log_probabilities), len(log_probabilities), penalty)
+            found = log_probabilities(engine, text, ids)
+            assert len(found) == len(ids) + 1
+            score = length_penalty(sum(found), len(found), penalty)
             assert candidate.score == pytest.approx(score, abs=1e-4)
             if engine.tokenizer.encode(candidate.text) == ids:
                 (by_text,) = engine.score([text], [candidate.text], length_penalty=penalty)
@@ -269,8 +277,8 @@ def test_scores_of_samples_are_the_models_own() -> None:
     options = TranslateOptions(candidates=3, sampling=SamplingOptions(temperature=0.7, top_k=20), length_penalty=0.0)
     for candidate in engine.translate([SOURCES[0]], options=options)[0].candidates:
         ids = engine.tokenizer.piece_ids(candidate.tokens)
-        (log_probabilities,) = engine._log_probabilities([engine.source_ids(SOURCES[0])], [ids], engine.tokenizer.sos)
-        assert candidate.score == pytest.approx(sum(log_probabilities[: None if candidate.complete else -1]), abs=1e-4)
+        found = log_probabilities(engine, SOURCES[0], ids)
+        assert candidate.score == pytest.approx(sum(found[: None if candidate.complete else -1]), abs=1e-4)
 
 
 # --- texts of several sentences ------------------------------------------------------------------------

@@ -9,24 +9,24 @@ import copy
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast, overload
+from typing import TYPE_CHECKING, NoReturn, Unpack, cast, overload
 
-from headwise.decode.alignment import Alignment, align, alignment_layer
-from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget, padded
-from headwise.decode.engines.engine import Aligner, Engine, MemoryHolder
+from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget
+from headwise.decode.engines.engine import Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.engines.table import AUTO, Say, make_engine
+from headwise.decode.framing import DirectionFrame, Framer
 from headwise.decode.given_texts import check_texts
 from headwise.decode.open import OpenedModel, open_as
-from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.hypothesis import length_penalty as normalised_score
 from headwise.decode.search.options import SearchOptions, SearchRequest
-from headwise.decode.shortlist.restricted import choose_shortlists, search_restricted
-from headwise.decode.shortlist.shortlists import Shortlists
-from headwise.decode.text_parts import TextPart, join_parts, split_pieces
+from headwise.decode.sentence_search import SentenceSearch
+from headwise.decode.shortlist.restricted import choose_shortlists
+from headwise.decode.shortlist.shortlists import Direction, Shortlists
+from headwise.decode.text_parts import join_parts
 from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation, options_from
 from headwise.errors import ConfigError, DataError
 from headwise.files.digest import bytes_digest
@@ -34,32 +34,14 @@ from headwise.models.folder.description import INT8, LoadedModel
 
 if TYPE_CHECKING:
     import torch
-    from numpy.typing import NDArray
-    from torch import Tensor
 
     from headwise.decode.bulk.line_job import BulkProgress
     from headwise.decode.bulk.share import Share
     from headwise.decode.bulk.translate_file import FileTranslation
     from headwise.models.encoder_decoder import EncoderDecoder
 
-Direction = tuple[str, str]
-
-LONGEST_WHOLE = 4096
-"""Tokens of the longest text that is scored or inspected; a text that is translated is split instead."""
-
 STREAM_CHUNK = 1024
 """Texts of a stream that are sorted and batched together."""
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """The special tokens of one direction."""
-
-    before: list[int]  # of the source: a language tag, if the model has them
-    after: list[int]  # of the source: <eos>
-    sos: int
-    start: list[int]  # every translation begins with these
-    direction: Direction
 
 
 class Translator:
@@ -95,11 +77,14 @@ class Translator:
         )
         self.engine = self._engine.name
         """Name of the engine that runs: never `auto`."""
-        self._positions = self.config.position_limit
+        self._framer = Framer(self.tokenizer, self.task, self.config.position_limit)
         self.folder = None if isinstance(model, LoadedModel) else Path(model)
         """Folder of the model; None for a loaded model."""
         self.shortlist = choose_shortlists(shortlist, self._engine, self.folder, self.tokenizer)
         """Tokens that a translation may have, by source token; None: all."""
+        self._sentences = SentenceSearch(
+            self._engine, self.tokenizer, self.config.position_limit, self.shortlist, lambda: self.model
+        )
 
     # --- the model -------------------------------------------------------------------------------------
 
@@ -149,7 +134,8 @@ class Translator:
             self.release()
             self._given = self._stored = None
             self.__dict__.pop("_served", None)
-            self._engine = cast(Engine, _ClosedEngine())
+            self._engine = cast(Engine, _Closed())
+            self._sentences = cast(SentenceSearch, _Closed())
 
     def __enter__(self) -> Translator:
         return self
@@ -231,7 +217,7 @@ class Translator:
         """
         chosen = options_from(options, search)
         listed = check_texts(texts)
-        found = self._translate(listed, self._frame(source, target), prefix, chosen, progress)
+        found = self._translate(listed, self._framer.frame(source, target), prefix, chosen, progress)
         return found[0] if isinstance(texts, str) else found
 
     def translate_stream(
@@ -298,122 +284,38 @@ class Translator:
     def _translate(
         self,
         texts: list[str],
-        frame: _Frame,
+        frame: DirectionFrame,
         prefix: str,
         options: TranslateOptions,
         progress: Callable[[int], None] | None,
     ) -> list[Translation]:
-        parts = [
-            self._parts(text, ids, frame) for text, ids in zip(texts, self.tokenizer.encode_batch(texts), strict=True)
-        ]
-        queue = [(row, place) for row, row_parts in enumerate(parts) for place in range(len(row_parts))]
-        # Long sentences first: the peak of memory comes at once, and batches have little padding.
-        queue.sort(key=lambda at: -len(parts[at[0]][at[1]].source))
-        done: dict[tuple[int, int], list[Translation]] = {}
-        forced = self.tokenizer.encode_target(prefix) if prefix else []
+        encoded = self.tokenizer.encode_batch(texts)
+        parts = [self._framer.parts(text, ids, frame) for text, ids in zip(texts, encoded, strict=True)]
+        sources = [part.source for each in parts for part in each]
+        forced = [*frame.start, *(self.tokenizer.encode_target(prefix) if prefix else [])]
+        prefixes = [frame.start if number else forced for each in parts for number in range(len(each))]
         generator = self._generator(options.seed) if options.sampling else None
-        lengths = [len(parts[row][place].source) * options.width for row, place in queue]
-        budget = options.batch_tokens or self._engine.batch_tokens
-        if options.alignments and not options.batch_tokens:
-            budget = min(budget, GPU_BATCH_TOKENS) // 4  # attention weights of the whole batch are in memory
-        for numbers in by_budget(range(len(queue)), lengths, budget):
-            batch = [queue[number] for number in numbers]
-            sources = [parts[row][place].source for row, place in batch]
-            prefixes = [[*frame.start, *forced] if place == 0 else frame.start for _, place in batch]
-            done.update(zip(batch, self._search(sources, prefixes, options, generator, frame), strict=True))
+        # Long sentences first: memory peaks in the first batch, and batches have little padding.
+        order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
+        found: dict[int, list[Translation]] = {}
+        for batch in by_budget(order, [len(source) * options.width for source in sources], self._budget(options)):
+            given = [sources[i] for i in batch], [prefixes[i] for i in batch]
+            found.update(zip(batch, self._sentences.candidates(*given, frame, options, generator), strict=True))
             if progress is not None:
-                progress(len(done))
-        return [
-            join_parts(row_parts, [done[row, place] for place in range(len(row_parts))])
-            for row, row_parts in enumerate(parts)
-        ]
+                progress(len(found))
+        candidates = (found[i] for i in range(len(sources)))
+        return [join_parts(each, [next(candidates) for _ in each]) for each in parts]
 
-    def _search(
-        self,
-        sources: list[list[int]],
-        prefixes: list[list[int]],
-        options: TranslateOptions,
-        generator: torch.Generator | None,
-        frame: _Frame,
-    ) -> list[list[Translation]]:
-        """The candidates for each sentence of one batch."""
-        search = SearchOptions(
-            sos=frame.sos,
-            eos=self.tokenizer.eos,
-            beam=options.width if options.sampling is None else 1,
-            nbest=options.candidates if options.sampling is None else 1,
-            length_penalty=options.length_penalty,
-            exact=options.exact,
-            no_repeat=options.no_repeat,
-            forbidden=self.tokenizer.specials,
-            unscored=len(frame.start),
-        )
-        limits = [
-            min(int(len(source) * options.max_ratio + options.max_extra + len(prefix)), self._positions - 1)
-            for source, prefix in zip(sources, prefixes, strict=True)
-        ]
-        request = SearchRequest(sources, limits, search, prefixes)
-        request.check()
-        if options.sampling is None or generator is None:
-            if self.shortlist is None:
-                found = self._engine.search(request)
-            else:
-                allowed = self.shortlist.allowed(sources, prefixes, frame.direction)
-                found = search_restricted(self._engine, request, allowed)
-        else:
-            sampling = replace(options.sampling, samples=options.candidates)
-            found = self._engine.draw(request, sampling, generator)
-        alignments = self._align(sources, found, frame.sos) if options.alignments else None
-        return [
-            [
-                self._translation(hypothesis, len(frame.start), alignments[row][rank] if alignments else [])
-                for rank, hypothesis in enumerate(hypotheses)
-            ]
-            for row, hypotheses in enumerate(found)
-        ]
+    def _budget(self, options: TranslateOptions) -> int:
+        """Source tokens times beam per batch."""
+        if options.batch_tokens or not options.alignments:
+            return options.batch_tokens or self._engine.batch_tokens
+        return min(self._engine.batch_tokens, GPU_BATCH_TOKENS) // 4  # attention weights of a batch are in memory
 
     def _generator(self, seed: int) -> torch.Generator:
         import torch
 
         return torch.Generator(self.device).manual_seed(seed)
-
-    def _translation(self, hypothesis: Hypothesis, start: int, alignment: Alignment) -> Translation:
-        """Translation without the `start` tokens that the decoder is given."""
-        return Translation(
-            text=self.tokenizer.decode(hypothesis.tokens),
-            score=hypothesis.score,
-            tokens=self.tokenizer.pieces(hypothesis.tokens[start:]),
-            alignment=alignment,
-            complete=hypothesis.finished,
-        )
-
-    # --- alignments ------------------------------------------------------------------------------------
-
-    def _align(self, sources: list[list[int]], found: list[list[Hypothesis]], sos: int) -> list[list[Alignment]]:
-        """Word alignments, from the attention of one more pass over the finished translations."""
-        rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
-        targets = [[sos, *h.tokens] for hypotheses in found for h in hypotheses]
-        aligner = self._engine if isinstance(self._engine, Aligner) else self
-        attention = aligner.attention([sources[row] for row in rows], targets)
-        alignments = iter(
-            # Row t is the attention that led to token t: the query there is the token before it.
-            align(weights, self.tokenizer.word_ids(sources[row]), self.tokenizer.word_ids(target[1:]))
-            for weights, row, target in zip(attention, rows, targets, strict=True)
-        )
-        return [[next(alignments) for _ in hypotheses] for hypotheses in found]
-
-    def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Sequence[NDArray[Any]]:
-        """Cross-attention weights of each pair of ids, averaged over the heads: [T, S], padded.
-
-        They come from the layer that aligns words best, `alignment_layer`.
-        """
-        import torch
-
-        with torch.inference_mode():
-            encoded = self.model.encode(self._pad(sources))
-            cross_weights = self.model.decode(self._pad(targets), encoded, capture=True).cross_weights
-            weights = cross_weights[alignment_layer(len(cross_weights))].mean(1)  # [pairs, T, S]
-        return list(weights.float().cpu().numpy())
 
     # --- scores ----------------------------------------------------------------------------------------
 
@@ -471,34 +373,15 @@ class Translator:
         listed, references = check_texts(sources, "sources"), check_texts(targets, "targets")
         if len(listed) != len(references):
             raise DataError(f"{len(listed)} sources, but {len(references)} targets")
-        frame = self._frame(source, target)
-        source_ids = [self._source_ids(text, frame) for text in listed]
+        from headwise.decode.scoring import log_probabilities
+
+        frame = self._framer.frame(source, target)
+        source_ids = [self._framer.source_ids(text, frame) for text in listed]
         target_ids = [[*frame.start, *ids] for ids in self.tokenizer.encode_target_batch(references)]
-        found = self._log_probabilities(source_ids, target_ids, frame.sos)
+        for ids in (*source_ids, *([frame.sos, *ids] for ids in target_ids)):
+            self._framer.check_length(ids)
+        found = log_probabilities(self.model, source_ids, target_ids, frame.sos, self.tokenizer.eos)
         return [each[len(frame.start) :] for each in found]
-
-    def _log_probabilities(
-        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], sos: int
-    ) -> list[list[float]]:
-        """Log-probability of each target token and of the `<eos>` after it, in one pass per batch.
-
-        `sos` is the first input of the decoder.
-        """
-        import torch
-
-        for ids in (*sources, *([sos, *target] for target in targets)):
-            self._check_length(ids)
-        order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), len(targets[i])))
-        result: list[list[float]] = [[] for _ in sources]
-        for rows in by_budget(order, [max(len(s), len(t)) + 2 for s, t in zip(sources, targets, strict=True)]):
-            target = self._pad([[sos, *targets[i], self.tokenizer.eos] for i in rows])
-            with torch.inference_mode():
-                encoded = self.model.encode(self._pad([sources[i] for i in rows]))
-                logits = self.model.output_projection(self.model.decode(target[:, :-1], encoded).hidden)
-                chosen = logits.float().log_softmax(-1).gather(-1, target[:, 1:, None])[..., 0].tolist()
-            for i, log_p in zip(rows, chosen, strict=True):
-                result[i] = log_p[: len(targets[i]) + 1]
-        return result
 
     def _first_tokens(
         self, sources: Sequence[Sequence[int]], count: int, source: str | None = None, target: str | None = None
@@ -507,8 +390,8 @@ class Translator:
 
         Sources are ids without special tokens.
         """
-        frame = self._frame(source, target)
-        framed = [[*frame.before, *ids, *frame.after] for ids in sources]
+        frame = self._framer.frame(source, target)
+        framed = [frame.around(ids) for ids in sources]
         prefixes = [frame.start] * len(sources)
         width = min(count + 1, self.tokenizer.size)
         options = SearchOptions(frame.sos, self.tokenizer.eos, width, width, forbidden=self.tokenizer.specials)
@@ -519,7 +402,7 @@ class Translator:
 
     def source_ids(self, text: str, *, source: str | None = None, target: str | None = None) -> list[int]:
         """Encoder input for a text: its ids with language tag and `<eos>`."""
-        return self._source_ids(text, self._frame(source, target))
+        return self._framer.source_ids(text, self._framer.frame(source, target))
 
     def pair_ids(
         self, text: str, translation: str, *, source: str | None = None, target: str | None = None
@@ -528,50 +411,16 @@ class Translator:
 
         A text that is too long to be taken whole is an error.
         """
-        frame = self._frame(source, target)
-        pair = (
-            self._source_ids(text, frame),
-            [frame.sos, *frame.start, *self.tokenizer.encode_target(translation)],
-        )
+        frame = self._framer.frame(source, target)
+        decoded = [frame.sos, *frame.start, *self.tokenizer.encode_target(translation)]
+        pair = self._framer.source_ids(text, frame), decoded
         for ids in pair:
-            self._check_length(ids)
+            self._framer.check_length(ids)
         return pair
 
-    def _source_ids(self, text: str, frame: _Frame) -> list[int]:
-        return [*frame.before, *self.tokenizer.encode(text), *frame.after]
 
-    def _parts(self, text: str, ids: list[int], frame: _Frame) -> list[TextPart]:
-        """The sentences of a text, given with its ids, that are translated one by one."""
-        if not text.strip():
-            return []
-        room = self._positions - max(2, len(frame.before) + len(frame.after))  # special tokens have positions too
-        limit = min(self.task.usual_tokens, room)
-        if len(ids) <= limit and "\n" not in text:
-            return [TextPart(text, "", [*frame.before, *ids, *frame.after])]
-        longest = max(limit, min(self.task.max_tokens, room))
-        pieces = split_pieces(text, lambda piece: len(self.tokenizer.encode(piece)), longest)
-        return [TextPart(piece, separator, self._source_ids(piece, frame)) for piece, separator in pieces]
-
-    def _check_length(self, ids: Sequence[int]) -> None:
-        """Refuse a text that cannot be taken whole: attention is quadratic, and learned positions are limited."""
-        if len(ids) > self._positions:
-            raise DataError(f"a text of {len(ids)} tokens is too long: this model has {self._positions} positions")
-        if len(ids) > LONGEST_WHOLE:
-            raise DataError(f"a text of {len(ids):,} tokens is too long to be taken whole (at most {LONGEST_WHOLE:,})")
-
-    def _frame(self, source: str | None, target: str | None) -> _Frame:
-        direction = self.direction(source, target)
-        languages = direction if self.task.tags else ("", "")
-        before, after = self.tokenizer.source_frame(*languages)
-        start = self.tokenizer.target_start(languages[1])
-        return _Frame(before, after, self.tokenizer.decoder_start(languages[1]), start, direction)
-
-    def _pad(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        return padded(rows, self.tokenizer.pad, self.device)
-
-
-class _ClosedEngine:
-    """The engine of a closed translator."""
+class _Closed:
+    """Stands for the engine of a closed translator: any use is an error."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise _closed()

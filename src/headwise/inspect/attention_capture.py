@@ -7,9 +7,10 @@ from torch import Tensor
 
 from headwise.config import ModelConfig
 from headwise.decode.filler import BLANK, Filler
+from headwise.decode.framing import LONGEST_WHOLE
 from headwise.decode.generator import Generator
 from headwise.decode.open import open_model, the_tokenizer
-from headwise.decode.translator import LONGEST_WHOLE, Translator
+from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
 from headwise.inspect.maps import AttentionMap, AttentionMaps, stacked
 from headwise.models.causal_lm import CausalLM

@@ -16,6 +16,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from headwise.decode.batching import padded
 from headwise.decode.engines.native import compile as build_step
 from headwise.decode.engines.native import library
 from headwise.decode.engines.native.compile import CannotCompileError, compile_library, compiler, digest
@@ -218,7 +219,8 @@ def test_a_trained_model_translates_as_in_pytorch(beam: int) -> None:
     tokenizer, translator = loaded.tokenizer, Translator(loaded, device="cpu", engine="plain")
     model: Any = to_int8(copy.deepcopy(loaded.model))
     model.config = loaded.config
-    source = translator._pad([translator.source_ids(text, source="en", target="de") for text in SOURCES])
+    rows = [translator.source_ids(text, source="en", target="de") for text in SOURCES]
+    source = padded(rows, tokenizer.pad, translator.device)
     limits = torch.full((len(source),), 32)
     options = SearchOptions(tokenizer.sos, tokenizer.eos, beam=beam, length_penalty=1.0, exact=False)
     with torch.inference_mode():

@@ -1,0 +1,110 @@
+"""Translation of a batch of sentences, given as ids, by an engine: search or sampling, shortlist, word alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headwise.decode.alignment import Alignment, align
+from headwise.decode.engines.engine import Aligner, Engine
+from headwise.decode.framing import DirectionFrame
+from headwise.decode.search.hypothesis import Hypothesis
+from headwise.decode.search.options import SearchOptions, SearchRequest
+from headwise.decode.shortlist.restricted import search_restricted
+from headwise.decode.shortlist.shortlists import Shortlists
+from headwise.decode.translation import TranslateOptions, Translation
+from headwise.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+    from headwise.models.encoder_decoder import EncoderDecoder
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceSearch:
+    """An engine with the tokenizer, the length limit and the shortlist of its model."""
+
+    engine: Engine
+    tokenizer: Tokenizer
+    positions: int
+    shortlist: Shortlists | None
+    model: Callable[[], EncoderDecoder]
+    """The PyTorch model, for alignments where the engine does not compute any; built at the first call."""
+
+    def candidates(
+        self,
+        sources: list[list[int]],
+        prefixes: list[list[int]],
+        frame: DirectionFrame,
+        options: TranslateOptions,
+        generator: torch.Generator | None,
+    ) -> list[list[Translation]]:
+        """The candidate translations of each sentence, best first."""
+        found = self._hypotheses(sources, prefixes, frame, options, generator)
+        alignments = self._align(sources, found, frame.sos) if options.alignments else None
+        return [
+            [
+                self._translation(hypothesis, len(frame.start), alignments[row][rank] if alignments else [])
+                for rank, hypothesis in enumerate(hypotheses)
+            ]
+            for row, hypotheses in enumerate(found)
+        ]
+
+    def _hypotheses(
+        self,
+        sources: list[list[int]],
+        prefixes: list[list[int]],
+        frame: DirectionFrame,
+        options: TranslateOptions,
+        generator: torch.Generator | None,
+    ) -> list[list[Hypothesis]]:
+        search = SearchOptions(
+            sos=frame.sos,
+            eos=self.tokenizer.eos,
+            beam=options.width if options.sampling is None else 1,
+            nbest=options.candidates if options.sampling is None else 1,
+            length_penalty=options.length_penalty,
+            exact=options.exact,
+            no_repeat=options.no_repeat,
+            forbidden=self.tokenizer.specials,
+            unscored=len(frame.start),
+        )
+        limits = [
+            min(int(len(source) * options.max_ratio + options.max_extra + len(prefix)), self.positions - 1)
+            for source, prefix in zip(sources, prefixes, strict=True)
+        ]
+        request = SearchRequest(sources, limits, search, prefixes)
+        if options.sampling is not None and generator is not None:
+            return self.engine.draw(request, replace(options.sampling, samples=options.candidates), generator)
+        if self.shortlist is None:
+            return self.engine.search(request)
+        return search_restricted(self.engine, request, self.shortlist.allowed(sources, prefixes, frame.direction))
+
+    def _translation(self, hypothesis: Hypothesis, start: int, alignment: Alignment) -> Translation:
+        """Translation without the `start` tokens that the decoder is given."""
+        return Translation(
+            text=self.tokenizer.decode(hypothesis.tokens),
+            score=hypothesis.score,
+            tokens=self.tokenizer.pieces(hypothesis.tokens[start:]),
+            alignment=alignment,
+            complete=hypothesis.finished,
+        )
+
+    def _align(self, sources: list[list[int]], found: list[list[Hypothesis]], sos: int) -> list[list[Alignment]]:
+        """Word alignments, from the attention of one more pass over the finished translations."""
+        aligned = [sources[row] for row, hypotheses in enumerate(found) for _ in hypotheses]
+        targets = [[sos, *h.tokens] for hypotheses in found for h in hypotheses]
+        if isinstance(self.engine, Aligner):
+            attention = self.engine.attention(aligned, targets)
+        else:
+            from headwise.decode.scoring import cross_attention  # loads PyTorch
+
+            attention = cross_attention(self.model(), aligned, targets)
+        alignments = iter(
+            # Row t is the attention that led to token t: the query there is the token before it.
+            align(weights, self.tokenizer.word_ids(source), self.tokenizer.word_ids(target[1:]))
+            for weights, source, target in zip(attention, aligned, targets, strict=True)
+        )
+        return [[next(alignments) for _ in hypotheses] for hypotheses in found]
