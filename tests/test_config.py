@@ -350,6 +350,18 @@ def test_there_are_presets_of_every_family_and_for_every_task() -> None:
         assert resolve({"task": task}).model == preset_config(name)
 
 
+def test_language_models_have_a_preset_for_a_small_machine() -> None:
+    for small, default in (("gpt_tiny", "gpt"), ("bert_tiny", "bert")):
+        found, usual = preset_config(small), preset_config(default)
+        assert found.family == usual.family
+        assert found.layers * found.width**2 <= usual.layers * usual.width**2 / 8
+
+
+def test_a_batch_of_images_is_not_as_large_as_one_of_tokens() -> None:
+    assert resolve({"task": "images"}).train.batch_tokens <= 256 < resolve({}).train.batch_tokens
+    assert resolve({"task": "images", "train": {"batch_tokens": 512}}).train.batch_tokens == 512
+
+
 def test_without_a_preset_the_default_one_is_used() -> None:
     assert resolve({}).model == preset_config(DEFAULT)
     with pytest.raises(ConfigError, match="unknown preset"):

@@ -1,5 +1,6 @@
 """The command line: every command with its options, and one clear line for everything that is wrong."""
 
+import argparse
 import json
 import lzma
 import os
@@ -98,6 +99,25 @@ def test_help_names_every_command(capsys: Capture) -> None:
         main(["--help"])
     text = capsys.readouterr().out
     assert all(f"\n    {command}" in text for command in COMMANDS)
+
+
+def parsers(top: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    choices = [action.choices.values() for action in top._actions if isinstance(action, argparse._SubParsersAction)]
+    return [top, *(each for found in choices for below in found for each in parsers(below))]
+
+
+@pytest.mark.parametrize("command", parsers(parser()), ids=lambda each: each.prog)
+def test_help_explains_every_argument(command: argparse.ArgumentParser) -> None:
+    arguments = [action for action in command._actions if not isinstance(action, argparse._SubParsersAction)]
+    assert [action.option_strings or action.dest for action in arguments if not action.help] == []
+
+
+def test_help_names_every_engine(capsys: Capture) -> None:
+    for command in ("translate", "evaluate"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        text = capsys.readouterr().out.partition("--engine E  ")[2]
+        assert all(f"{name}: " in text or f"{name} (default): " in text for name in ("auto", *ENGINES))
 
 
 def test_version(capsys: Capture) -> None:

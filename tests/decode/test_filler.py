@@ -1,10 +1,12 @@
 """Blanks: their probabilities are the model's, whatever stands beside them in a batch."""
 
+import copy
+
 import pytest
 import torch
 
 from headwise.decode.filler import BLANK, Filler
-from headwise.errors import DataError
+from headwise.errors import DataError, HeadwiseError
 from tests.kinds import BERT, encoder, tokenizer
 
 TEXTS = ["The cat ___ an apple.", "___ dog sees the ___", "A ___"]
@@ -67,3 +69,10 @@ def test_a_text_without_a_blank_or_too_long() -> None:
     with pytest.raises(DataError, match=f"knows {BERT.positions.max_positions} positions"):
         filler.fill("___ " + "fish " * 100)
     assert filler.fill([]) == []
+
+
+def test_weights_that_are_nan_fill_no_blank() -> None:
+    loaded = copy.deepcopy(encoder())
+    torch.nn.init.constant_(next(loaded.model.parameters()), torch.nan)
+    with pytest.raises(HeadwiseError, match="NaN"):
+        Filler(loaded, device="cpu").fill(TEXTS)

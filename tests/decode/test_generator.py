@@ -169,6 +169,8 @@ def test_wrong_options() -> None:
         GenerateOptions(max_tokens=0)
     with pytest.raises(ConfigError, match="seed"):
         GenerateOptions(seed=-1)
+    with pytest.raises(ConfigError, match="length_penalty"):
+        GenerateOptions(length_penalty=float("nan"))
     for prompts, options in ((["a", "b"], GenerateOptions()), (["a"], GenerateOptions(beam=2))):
         with pytest.raises(ConfigError, match="watched"):
             generator.generate(prompts, options=options, watch=print)

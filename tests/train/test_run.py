@@ -314,4 +314,4 @@ def test_tensorboard_that_is_not_there_is_named_before_anything_is_read(
 def test_few_validation_pairs_are_called_few(tmp_path: Path, corpus: Path) -> None:
     said: list[str] = []
     train(run_recipe(corpus, tmp_path / "run", {"train.steps": 1}), said.append)
-    assert any("validation set: 6 sentences are too few" in text for text in said)
+    assert any("validation set: only 6 sentences" in text for text in said)

@@ -31,8 +31,8 @@ echo "I ate an apple." | headwise tokenizer encode --model my-model | headwise t
         "Train a tokenizer on text files.",
         "headwise tokenizer train corpus.en corpus.de --out my-tokenizer --kind bpe",
     )
-    train.add_argument("files", nargs="+", metavar="FILE")
-    train.add_argument("--out", required=True, metavar="DIR")
+    train.add_argument("files", nargs="+", metavar="FILE", help="text, one sentence per line; also .gz .xz .bz2 .zst")
+    train.add_argument("--out", required=True, metavar="DIR", help="folder of the tokenizer")
     train.add_argument("--kind", default="unigram", choices=KINDS, help="default: unigram")
     train.add_argument("--vocabulary", type=positive, default=0, metavar="N", help="default: by corpus size")
     train.add_argument("--split-digits", action="store_true", help="unigram, bpe: each digit is a piece of its own")
@@ -43,7 +43,7 @@ echo "I ate an apple." | headwise tokenizer encode --model my-model | headwise t
     ):
         each = add_command(verbs, verb, run, summary, f"headwise tokenizer {verb} --model my-model --input file")
         each.add_argument("--model", metavar="DIR", help="model or tokenizer folder")
-        each.add_argument("--input", default="-", metavar="FILE|-")
+        each.add_argument("--input", default="-", metavar="FILE|-", help="read FILE instead of standard input")
         each.add_argument("--ids", action="store_true", help="ids instead of pieces")
 
 

@@ -47,6 +47,8 @@ class GenerateOptions:
             raise ConfigError(f"max_tokens must be at least 1, not {self.max_tokens}")
         if not 1 <= self.beam <= WIDEST or not 1 <= self.candidates <= WIDEST:
             raise ConfigError(f"beam and candidates must be between 1 and {WIDEST:,}")
+        if not abs(self.length_penalty) <= 10:
+            raise ConfigError(f"length_penalty must be between -10 and 10, not {self.length_penalty}")
         if not 0 <= self.seed < 2**63:
             raise ConfigError("the seed must be at least 0 and below 2^63")
 

@@ -86,7 +86,4 @@ class JobModule(Protocol):
 def note_few(name: str, count: int, unit: str, say: Say) -> None:
     """Say so if a set is too small for its figures to mean anything."""
     if 0 < count < FEW:
-        say(
-            f"note: {name}: {count:,} {unit} are too few to tell how good a model is; figures of fewer than {FEW} are "
-            "mostly chance"
-        )
+        say(f"note: {name}: only {count:,} {unit}; figures of fewer than {FEW} are mostly chance")
