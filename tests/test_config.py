@@ -211,7 +211,7 @@ def test_a_setting_is_read_as_toml_or_as_it_stands(setting: str, name: str, valu
 
 @pytest.mark.parametrize("setting", ["train.steps", "=5", " =5", ""])
 def test_a_setting_without_key_or_value_is_refused(setting: str) -> None:
-    with pytest.raises(ConfigError, match="--set wants key=value"):
+    with pytest.raises(ConfigError, match="--set needs KEY=VALUE"):
         parse_setting(setting)
 
 

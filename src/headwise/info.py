@@ -24,7 +24,7 @@ from headwise.train.run_folder import SCORES
 
 
 def describe_folder(folder: Path) -> dict[str, Any]:
-    """Shape, languages, and how far its training came, where the folder tells."""
+    """Shape, languages, training progress and scores of the model in a folder."""
     loaded = load(folder, int8=True)
     model = loaded.config
     is_pair = model.family == "encoder_decoder"
@@ -77,7 +77,7 @@ _NAMES = {"bleu": "BLEU", "chrf": "chrF"}
 
 
 def _shown(scores: dict[str, Any]) -> str:
-    """The figures first, then on how much they were measured; neither signatures nor what was not measured."""
+    """Scores in one line: the figures, then the counts they were measured on."""
     figures = [
         shown(_NAMES.get(name, name.replace("_", " ")), value, 2 if abs(value) >= 10 else 4)
         for name, value in scores.items()

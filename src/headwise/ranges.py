@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from headwise.errors import ConfigError
 
 FEW = 30
-"""Intervals from 0 up to this are described by both ends; the upper end of the others is a mere safeguard."""
+"""Messages name both ends of intervals from 0 up to this; the upper end of larger ones is only a safeguard."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Between:
         return above and (value < self.high if self.open_high else value <= self.high)
 
     def refuse(self, value: float) -> str:
-        """What a value outside the interval must be."""
+        """The bound that a value outside the interval violates, in words."""
         above = f"{'above' if self.open_low else 'at least'} {self.low:,}"
         below = f"{'below' if self.open_high else 'at most'} {self.high:,}"
         if self.low == 0 and self.high <= FEW:

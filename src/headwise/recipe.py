@@ -21,10 +21,10 @@ from headwise.errors import ConfigError
 C = TypeVar("C")
 
 DEPTH = 20
-"""Levels of nesting that a recipe may have: far more than any needs, far fewer than Python's stack."""
+"""The deepest nesting of a recipe: far more than any needs, far less than Python's stack allows."""
 
 NONE = "none"
-"""In TOML, which has no null: this key is not given, whatever a preset says."""
+"""The value of a key that is not given, whatever a preset sets: TOML has no null."""
 
 
 def read_recipe(path: Path) -> dict[str, Any]:
@@ -54,10 +54,10 @@ def _is_deeper(value: object, levels: int) -> bool:
 
 
 def parse_setting(setting: str) -> tuple[str, Any]:
-    """`table.key=value`; the value is read as TOML, and text that is not TOML is a plain string."""
+    """Parse `table.key=value`. The value is read as TOML; text that is not TOML is a plain string."""
     name, equals, text = setting.partition("=")
     if not equals or not name.strip():
-        raise ConfigError(f"--set wants key=value, got {setting!r}")
+        raise ConfigError(f"--set needs KEY=VALUE, not {setting!r}")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -86,7 +86,7 @@ def override(tables: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str
 
 
 def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Both tables in one: where both have a key, the value of `above`, or the overlay of the two sub-tables."""
+    """Both tables merged: where both have a key, the value of `above` counts; sub-tables are merged too."""
     result = dict(below)
     for key, value in above.items():
         under = result.get(key)
@@ -105,7 +105,7 @@ def nested(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dotted(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The leaves of nested tables, by their dotted keys: what `override` puts back."""
+    """The leaves of nested tables by their dotted keys, which `override` takes."""
     leaves: dict[str, Any] = {}
     for key, value in tables.items():
         leaves |= dotted(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
@@ -185,24 +185,30 @@ def _all_names(kind: type) -> Iterator[str]:
 def _near(unknown: str, names: list[str]) -> list[str]:
     """The one or two dotted names that were probably meant by an unknown one."""
     table, _, key = re.sub(r"\[\d+\]", "", unknown).rpartition(".")
-    written = unknown.rpartition(".")[0]
-    inside = [name for name in names if name.startswith(f"{table}.")] if table else names
-    own = {name.rpartition(".")[2]: name for name in inside if name.rpartition(".")[0] == table}
-    words = {name.rpartition(".")[2]: name for name in reversed(names)}
-
-    def misspelt(known: Mapping[str, str], cutoff: float) -> list[str]:
-        return [known[word] for word in difflib.get_close_matches(key, known, n=1, cutoff=cutoff)]
-
-    found = (
-        [name for name in inside if name.endswith(f".{key}")]  # model.heads: model.attention.heads
-        or misspelt(own, 0.8)
-        or [name for name in inside if name.replace(".", "_").endswith(f"_{key}")]  # model.norm_order: model.norm.order
-        or [name for name in names if name.endswith(f".{key}")]
-        or [name for name in inside if "_" in key and name.endswith("." + key.rpartition("_")[2])]
-        or misspelt(own, 0.6)
-        or misspelt(words, 0.75)
+    inside = [name for name in names if not table or name.startswith(f"{table}.")]
+    own = [name for name in inside if name.rpartition(".")[0] == table]
+    guesses = (
+        _ending(f".{key}", inside),  # model.heads: model.attention.heads
+        _misspelt(key, own, 0.8),
+        [name for name in inside if name.replace(".", "_").endswith(f"_{key}")],  # model.norm_order: model.norm.order
+        _ending(f".{key}", names),
+        _ending("." + key.rpartition("_")[2], inside) if "_" in key else [],
+        _misspelt(key, own, 0.6),
+        _misspelt(key, names, 0.75),
     )
-    return [name.replace(table, written, 1) if name in own.values() else name for name in found[:2]]
+    found = next(filter(None, guesses), [])[:2]
+    written = unknown.rpartition(".")[0]
+    return [name.replace(table, written, 1) if name in own else name for name in found]
+
+
+def _ending(end: str, names: list[str]) -> list[str]:
+    return [name for name in names if name.endswith(end)]
+
+
+def _misspelt(key: str, names: list[str], cutoff: float) -> list[str]:
+    """The name whose last part is nearest to the key, if it is near enough."""
+    known = {name.rpartition(".")[2]: name for name in reversed(names)}
+    return [known[word] for word in difflib.get_close_matches(key, known, n=1, cutoff=cutoff)]
 
 
 def _built(kind: type[C], tables: Mapping[str, Any], where: str) -> C:
@@ -211,13 +217,9 @@ def _built(kind: type[C], tables: Mapping[str, Any], where: str) -> C:
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
+    """The value of a field of this type, or an error that names the type."""
     if dataclasses.is_dataclass(hint):
-        if isinstance(value, typing.cast(type, hint)):
-            return value
-        if not isinstance(value, Mapping):
-            kind = f": did you mean {where}.kind?" if "kind" in _fields(typing.cast(type, hint)) else ""
-            raise ConfigError(f"{where} must be a table{kind}")
-        return _built(typing.cast(type, hint), value, where + ".")
+        return _table(typing.cast(type, hint), value, where)
     origin = typing.get_origin(hint)
     if origin is Annotated:
         kind, *extras = typing.get_args(hint)
@@ -237,6 +239,15 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if type(value) is not hint:
         raise ConfigError(f"{where} must be {_NAMES.get(hint, str(hint))}, not {value!r}")
     return value
+
+
+def _table(kind: type, value: Any, where: str) -> Any:
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, Mapping):
+        hint = f": did you mean {where}.kind?" if "kind" in _fields(kind) else ""
+        raise ConfigError(f"{where} must be a table{hint}")
+    return _built(kind, value, where + ".")
 
 
 def _float(value: int, where: str) -> float:

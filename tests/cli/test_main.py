@@ -741,7 +741,7 @@ DAMAGES = {
     "no weights": "model.safetensors",
     "newer version": "newer Headwise",
     "no version": "config.json",
-    "no vocabulary": "not of one run",
+    "no vocabulary": "they do not belong together",
     "half a config": "config.json",
     "another shape": "config.json",
     "an impossible shape": "config.json",

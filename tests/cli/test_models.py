@@ -419,12 +419,12 @@ def test_a_model_that_nobody_has_published(models: dict[str, Path], tmp_path: Pa
     out = tmp_path / "out"
     save_model(tmp_path / "shape", taught(shape=replaced(SHAPE, {"positions.kind": "rotary"}), steps=0))
     start = ["convert", tmp_path / "shape", out, "--to", "huggingface"]
-    assert "no published family has this shape" in wrong(capsys, *start)
+    assert "no published family fits this model" in wrong(capsys, *start)
     save_model(tmp_path / "words", taught(kind="words", shape=MARIAN, steps=0))
     assert "no published form" in wrong(capsys, "convert", tmp_path / "words", out, "--to", "huggingface")
     start = ["convert", models["causal_lm"], out, "--to", "huggingface", "--as"]
     assert "there are:" in wrong(capsys, *start, "perceptron")
-    assert "not a bert" in wrong(capsys, *start, "bert")
+    assert "cannot be written as bert" in wrong(capsys, *start, "bert")
     assert not out.exists()
 
 
@@ -447,7 +447,7 @@ def test_a_config_with_a_value_of_the_wrong_type(
     ok(capsys, "convert", models["classify"], theirs, "--to", "huggingface")
     config = json.loads((theirs / "config.json").read_text())
     (theirs / "config.json").write_text(json.dumps({**config, **change}))
-    assert "wrong type" in wrong(capsys, "info", theirs)
+    assert "its config has an invalid value" in wrong(capsys, "info", theirs)
 
 
 def test_the_tokenizer_of_a_published_folder(models: dict[str, Path], tmp_path: Path, capsys: Capture) -> None:

@@ -89,7 +89,7 @@ def test_a_window_ends_behind() -> None:
     mask = SlidingWindow(2).mask(4, 4, torch.device("cpu"))
     assert mask is not None
     assert mask.int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="at least 1, not 0"):
         SlidingWindow(0)
 
 

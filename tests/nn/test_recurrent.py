@@ -93,7 +93,7 @@ def test_a_reader_sees_both_ways_and_a_writer_only_back() -> None:
 
 
 def test_wrong_use() -> None:
-    with pytest.raises(ValueError, match="even, not 7"):
+    with pytest.raises(ValueError, match="even width, not 7"):
         RecurrentStack(7, 1, backwards=True)
     with pytest.raises(ValueError, match="needs a memory"):
         writer()(torch.randn(1, 2, WIDTH), Context())

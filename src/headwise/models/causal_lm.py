@@ -1,4 +1,4 @@
-"""The causal language model: a decoder alone, which continues a text token by token (GPT, Llama and their kin)."""
+"""The causal language model: a decoder alone, which continues a text token by token (GPT, Llama)."""
 
 from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ class CausalLM(nn.Module):
         x = self.positions.embed(self.embedding(tokens), positions)
         x = self.dropout(x if self.embedding_norm is None else self.embedding_norm(x))
         if mask is not None:
-            # Padding may see itself: a softmax over nothing would be undefined, and the undefined spreads.
+            # Padding may attend to itself: a softmax over nothing is NaN, and NaN spreads.
             itself = torch.ones(length, start + length, dtype=torch.bool, device=tokens.device)
             itself = itself.tril(start) & itself.triu(start)
             mask = mask[:, None, None, :] | itself
@@ -81,7 +81,7 @@ def build_causal_lm(config: ModelConfig, vocabulary: int, pad: int) -> CausalLM:
     """Assemble and initialise the model that `config` describes."""
     embedding = blocks.token_embedding(config, vocabulary, config.width)
     output_weight = embedding.weight
-    if config.tie == "none" and config.output.language_head:  # without a head there is nothing to keep a matrix for
+    if config.tie == "none" and config.output.language_head:  # without a head there is no matrix
         output_weight = nn.Parameter(torch.empty(vocabulary, config.width))
     model = CausalLM(
         embedding=embedding,

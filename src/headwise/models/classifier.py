@@ -1,4 +1,4 @@
-"""The classifier: any model of one stack with a head that labels texts, pairs of texts or pictures."""
+"""The classifier: any model of one stack with a head that labels texts, pairs of texts or images."""
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,7 @@ class Classifier(nn.Module):
         self.dropout = Dropout(dropout)
 
     def represent(self, inputs: Tensor, segments: Tensor | None = None) -> Tensor:
-        """Hidden states [B, T, D] of ids [B, T] or pictures [B, C, size, size]."""
+        """Hidden states [B, T, D] of ids [B, T] or images [B, C, size, size]."""
         if isinstance(self.body, CausalLM):
             return self.body.decode(inputs).hidden
         if isinstance(self.body, MaskedLM):
@@ -45,12 +45,12 @@ class Classifier(nn.Module):
         return logits
 
     def forward(self, inputs: Tensor, segments: Tensor | None = None) -> Tensor:
-        """Logits [B, classes] of ids [B, T] or pictures [B, C, size, size]."""
+        """Logits [B, classes] of ids [B, T] or images [B, C, size, size]."""
         return self.classify(self.represent(inputs, segments), inputs)
 
 
 def with_classifier(body: Body, config: ModelConfig) -> Classifier:
-    """Put a freshly drawn classifier on top of a body. A decoder's has no bias, as published ones have none."""
+    """Put a newly initialised classifier on a body. That of a decoder has no bias, as in published models."""
     assert config.classes
     output = nn.Linear(config.width, config.classes, bias=not isinstance(body, CausalLM))
     initialise(output, config.init)

@@ -1,4 +1,4 @@
-"""The Transformer of 2017: an encoder reads the source, a decoder writes the target token by token."""
+"""The encoder-decoder Transformer of 2017: the encoder reads the source, the decoder predicts the target."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -99,7 +99,7 @@ class EncoderDecoder(nn.Module):
     ) -> StackOutput:
         """Decode the target ids [B, T], which follow those in the cache, to hidden states.
 
-        `output_projection` makes logits of them. Padding stands at the end of a target, where the causal mask already
+        `output_projection` makes logits of them. Padding is at the end of a target, where the causal mask already
         hides it from every real token. A packed target has the sentences of its packed source in the same order.
         """
         start = cache[0].length if cache else 0
@@ -147,7 +147,7 @@ class EncoderDecoder(nn.Module):
 
     @property
     def can_be_packed(self) -> bool:
-        """Whether sentences can share a row: the kernel for that knows full and causal attention, no window or bias."""
+        """Whether sentences can share a row: the kernel supports full and causal attention, no window and no bias."""
         encodings = self.source_positions, self.target_positions
         if any(type(each).bias is not PositionEncoding.bias for each in encodings):
             return False
@@ -158,7 +158,7 @@ class EncoderDecoder(nn.Module):
             if not patterns <= {Pattern, Causal}:
                 return False
         attentions = [part for part in self.modules() if isinstance(part, MultiHeadAttention)]
-        return all(type(each) is MultiHeadAttention for each in attentions)  # a subclass may attend otherwise
+        return all(type(each) is MultiHeadAttention for each in attentions)  # a subclass may compute something else
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Teacher forcing: [B, S] and [B, T] -> logits [B, T, V] of the token after each target token."""

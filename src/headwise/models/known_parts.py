@@ -1,8 +1,8 @@
-"""The parts that engines and exporters may compute by themselves, listed by exact class.
+"""The parts of a model that engines and exporters can compute themselves, listed by exact class.
 
 A fast engine or an exporter repeats the arithmetic of a model elsewhere. A part that was added from outside (a row in
-`POSITIONS`, `NORMS`, `ACTIVATIONS`, ..., or a subclass in a model) has arithmetic of its own, which only the model
-itself knows. A subclass may override anything, so `isinstance` is not enough here.
+`POSITIONS`, `NORMS`, `ACTIVATIONS`, ..., or a subclass in a model) has its own arithmetic, which they cannot know. A
+subclass can override anything, so `isinstance` is not enough here.
 """
 
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""The masked language model: an encoder alone, which represents a text and fills in its blanks (BERT, RoFormer)."""
+"""The masked language model: an encoder alone, which predicts masked tokens (BERT, RoFormer)."""
 
 import torch
 from torch import Tensor, nn
@@ -76,8 +76,8 @@ class MaskedLM(nn.Module):
     def _positions(self, tokens: Tensor) -> Tensor:
         """The positions of ids [B, T]: [T], or [B, T] in RoBERTa, which does not count the padding id.
 
-        There a padding id within a text has the row of the table before the first position. Training leaves this
-        out: it would add up the gradients of the table in another order.
+        There a padding id within a text has the row of the table before the first position. Training does not do so:
+        it would change the order in which the gradients of the table are summed.
         """
         if self.training or not isinstance(self.positions, Learned) or self.positions.offset != self.pad + 1:
             return torch.arange(tokens.size(1), device=tokens.device)

@@ -1,4 +1,4 @@
-"""The Vision Transformer (ViT): an encoder of patches in place of words."""
+"""The Vision Transformer (ViT): an encoder whose tokens are image patches."""
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from headwise.recipe import replaced
 
 
 class VisionTransformer(nn.Module):
-    """A Vision Transformer: pictures in, one vector per patch out, before them one for the whole picture."""
+    """A Vision Transformer: images in, one vector for the whole image and one per patch out."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class VisionTransformer(nn.Module):
         self.image_size = image_size
 
     def encode(self, images: Tensor, capture: bool = False) -> Encoded:
-        """Encode pictures: [B, C, size, size] -> hidden states [B, 1 + patches, D]."""
+        """Encode images: [B, C, size, size] -> hidden states [B, 1 + patches, D]."""
         if images.shape[-2:] != (self.image_size, self.image_size):
-            raise ValueError(f"pictures of {tuple(images.shape[-2:])} pixels, but the model sees {self.image_size}")
+            raise ValueError(f"images of {tuple(images.shape[-2:])} pixels, but the model takes {self.image_size}")
         x = self.embedding(images)
         positions = torch.arange(x.size(1), device=x.device)
         x = self.dropout(self.positions.embed(x, positions))
@@ -54,7 +54,7 @@ class VisionTransformer(nn.Module):
         return first if self.pooler is None else self.pooler(first)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Pooled vectors of pictures: [B, C, size, size] -> [B, D]."""
+        """Pooled vectors of images: [B, C, size, size] -> [B, D]."""
         return self.pool(self.encode(images).memory)
 
 

@@ -1,4 +1,4 @@
-"""The context of a pass: what its layers share, and how the sentences lie in the batch."""
+"""The context of a pass: what its layers share, and the layout of the sentences in the batch."""
 
 from typing import NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ from headwise.nn.positions import PositionEncoding, Rotation
 
 
 class AttentionRecord(NamedTuple):
-    """What an attention leaves beside its output."""
+    """What an attention returns beside its output."""
 
     keys_values: KeyValues | None = None
     """For the cache of the next step; None where there is no next step."""
@@ -20,20 +20,20 @@ class AttentionRecord(NamedTuple):
 
 
 class Layout(Protocol):
-    """How sentences lie in the tensors of a batch: `Padded` (one per row) or `packing.Packed` (many in one row)."""
+    """The layout of sentences in the tensors of a batch: `Padded` (one per row) or `packing.Packed` (many in a row)."""
 
     @property
     def longest(self) -> int | None:
-        """The number of tokens that no sentence exceeds, where a row holds several; None: the length of the row."""
+        """An upper bound on the length of a sentence, if a row holds several; None: the length of the row."""
 
     def positions_of(self, tokens: Tensor, start: int = 0) -> Tensor:
         """Positions of the tokens [B, T] in their sentences, which begin at `start`: [T]."""
 
     def padding_mask(self, tokens: Tensor, pad: int) -> Tensor | None:
-        """Which tokens [B, S] are real: [B, 1, 1, S], True = may be attended to; None: attention knows it."""
+        """The padding mask of tokens [B, S]: [B, 1, 1, S], True = may attend; None: attention does not need it."""
 
     def bias(self, encoding: PositionEncoding, queries: int, keys: int) -> Tensor | None:
-        """What the position encoding adds to the scores of self-attention, [1, H, T, S]."""
+        """The bias of the position encoding on the scores of self-attention, [1, H, T, S]."""
 
     def state_dtype(self, device: torch.device) -> torch.dtype | None:
         """The precision of hidden states between the layers; None: that of the embedding."""
@@ -41,16 +41,16 @@ class Layout(Protocol):
     def attend_self(
         self, attention: MultiHeadAttention, x: Tensor, context: "Context", pattern: Pattern, past: KeyValues | None
     ) -> tuple[Tensor, AttentionRecord]:
-        """Let x [B, T, D] attend to itself and to the `past` positions."""
+        """Self-attention of x [B, T, D], which follows the `past` positions."""
 
     def attend_memory(
         self, attention: MultiHeadAttention, x: Tensor, context: "Context", projected: KeyValues | None
     ) -> tuple[Tensor, AttentionRecord]:
-        """Let x [B, T, D] attend to the encoder's output, whose keys and values may have been `projected` before."""
+        """Cross-attention of x [B, T, D] to the memory, whose keys and values may have been `projected` before."""
 
 
 class Padded:
-    """One sentence per row, padded to the length of the longest: the layout unless another is given."""
+    """One sentence per row, padded to the length of the longest: the default layout."""
 
     longest: int | None = None
 
@@ -110,8 +110,8 @@ class Context(NamedTuple):
     """[B, S, encoder width]: the output of the LAST encoder layer, the same for every decoder layer."""
     memory_mask: Tensor | None = None  # [B, 1, 1, S]
     layout: Layout = PADDED
-    """How the sentences lie in x."""
+    """The layout of the sentences in x."""
     memory_layout: Layout = PADDED
-    """How they lie in the memory."""
+    """Their layout in the memory."""
     capture: bool = False
     """Whether to return every head's attention weights (takes the explicit attention path)."""

@@ -28,7 +28,7 @@ class Dropout(nn.Module):
     def __init__(self, p: float) -> None:
         super().__init__()
         if not 0 <= p < 1:
-            raise ValueError(f"a dropout probability lies between 0 and 1, not at {p}")
+            raise ValueError(f"the dropout probability must be at least 0 and below 1, not {p}")
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:

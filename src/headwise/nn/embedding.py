@@ -1,4 +1,4 @@
-"""Embeddings of tokens and pictures, and the projection from vectors back to logits over the vocabulary."""
+"""Embeddings of tokens and images, and the output projection to logits over the vocabulary."""
 
 from itertools import pairwise
 
@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from headwise.nn.feed_forward import Activation
 
 GROUP = 16
-"""Channels that the norm of a convolution normalises together."""
+"""Channels per group of the group norm."""
 
 
 class TokenEmbedding(nn.Module):
-    """Token embedding: one vector per token, times `scale`: sqrt(D) in the paper, whose matrix is also the output's."""
+    """Token embedding: one vector per token, times `scale`, which is sqrt(D) in the paper."""
 
     def __init__(self, vocabulary: int, width: int, scale: float = 1.0) -> None:
         super().__init__()
@@ -27,9 +27,9 @@ class TokenEmbedding(nn.Module):
 
 
 class PatchEmbedding(nn.Module):
-    """Patch embedding: each patch of P x P pixels of a picture, flattened and projected, is a token.
+    """Patch embedding: each patch of P x P pixels of an image, flattened and projected, is a token.
 
-    One more token, the first, gathers what the classifier reads (ViT takes it from BERT).
+    One more token, the first, represents the whole image, as in BERT.
     """
 
     def __init__(self, channels: int, patch: int, width: int) -> None:
@@ -39,16 +39,16 @@ class PatchEmbedding(nn.Module):
         self.first = nn.Parameter(torch.empty(1, width))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Embed pictures: [B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
+        """Embed images: [B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
         B, C, height, width = images.shape
         P = self.patch
         patches = images.reshape(B, C, height // P, P, width // P, P).permute(0, 2, 4, 1, 3, 5)
-        patches = patches.reshape(B, -1, C * P * P)  # as F.unfold, which on a GPU goes through images one by one
+        patches = patches.reshape(B, -1, C * P * P)  # as F.unfold, which on a GPU processes images one by one
         return torch.cat((self.first.expand(len(images), 1, -1), self.projection(patches)), 1)
 
 
 class Convolution(nn.Module):
-    """A 3 x 3 convolution, normalised in groups of channels; with `halves`, max pooling halves the picture."""
+    """A 3 x 3 convolution with group norm and ReLU; with `halves`, max pooling halves the image."""
 
     def __init__(self, narrow: int, wide: int, *, halves: bool) -> None:
         super().__init__()
@@ -63,17 +63,17 @@ class Convolution(nn.Module):
 
 
 class ConvolutionalEmbedding(nn.Module):
-    """Convolutional patch embedding: a small convolutional network makes the tokens (the ViT paper's hybrid).
+    """Convolutional patch embedding: a small convolutional network computes the tokens (the ViT paper's hybrid).
 
-    Each stage, two convolutions, doubles the channels and halves the picture, until a P x P patch is one token.
-    Neighbouring tokens share pixels, which a Transformer would have to learn from far more pictures.
+    Each stage, two convolutions, doubles the channels and halves the image, until a P x P patch is one token.
+    Neighbouring tokens share pixels: a Transformer would have to learn such locality from far more images.
     """
 
     def __init__(self, channels: int, patch: int, width: int) -> None:
         super().__init__()
         stages = patch.bit_length() - 1
         if patch != 2**stages or not stages:
-            raise ValueError(f"each stage halves a picture: the patch must be a power of 2 from 2 on, not {patch}")
+            raise ValueError(f"each stage halves the image: the patch must be a power of 2 and at least 2, not {patch}")
         widths = [max(1, width >> (stages - stage)) for stage in range(stages + 1)]
         self.stages = nn.ModuleList()
         for narrow, wide in pairwise(widths):
@@ -82,7 +82,7 @@ class ConvolutionalEmbedding(nn.Module):
         self.first = nn.Parameter(torch.empty(1, width))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Embed pictures: [B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
+        """Embed images: [B, C, height, width] -> [B, 1 + patches, D], patches row by row."""
         images = images.contiguous(memory_format=torch.channels_last)
         for stage in self.stages:
             images = stage(images)

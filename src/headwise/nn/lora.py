@@ -1,7 +1,7 @@
-"""Low-rank adaptation (LoRA): a matrix stays frozen, and the product of two thin ones that is added to it is learned.
+"""Low-rank adaptation (LoRA): a matrix stays frozen, and a low-rank product that is added to it is learned.
 
-The names of a layer's own weights do not change, so weights that hold low-rank matrices show by their names
-alone what they are, and `merged_weights` can fold them in without a model.
+The names of a layer's own weights do not change, and low-rank matrices are recognised by their names, so that
+`merged_weights` can fold them in without a model.
 """
 
 import math
@@ -15,7 +15,7 @@ DOWN, UP, SCALE = "lora_down", "lora_up", "lora_scale"
 
 
 class LoraLinear(nn.Linear):
-    """y = x W^T + b + scale * dropout(x) A^T B^T, where only A and B learn; B is 0 at first, which changes nothing."""
+    """y = x W^T + b + scale * dropout(x) A^T B^T, where only A and B are trained; B is initially 0."""
 
     def __init__(self, linear: nn.Linear, rank: int, alpha: float, dropout: float) -> None:
         super().__init__(linear.in_features, linear.out_features, linear.bias is not None, device="meta")
@@ -25,7 +25,7 @@ class LoraLinear(nn.Linear):
         self.lora_down = nn.Parameter(self.weight.new_empty(rank, linear.in_features))  # A
         self.lora_up = nn.Parameter(self.weight.new_zeros(linear.out_features, rank))  # B
         self.lora_scale = nn.Parameter(self.weight.new_tensor(alpha / rank), requires_grad=False)
-        """A weight that never learns, so that it is saved with the matrices."""
+        """A frozen weight, so that it is saved with the matrices."""
         self.dropout = nn.Dropout(dropout)
         nn.init.kaiming_uniform_(self.lora_down, a=math.sqrt(5))
 
@@ -43,7 +43,7 @@ class LoraLinear(nn.Linear):
 
 
 def add_lora(model: nn.Module, rank: int, alpha: float, dropout: float, names: Collection[str]) -> list[str]:
-    """Adapt every linear layer inside the parts called `names`, at any depth; returns the layers' own names."""
+    """Adapt every linear layer inside the modules called `names`, at any depth; return the names of the layers."""
 
     def adapted(linear: nn.Linear) -> nn.Linear:
         return LoraLinear(linear, rank, alpha, dropout)
@@ -54,14 +54,14 @@ def add_lora(model: nn.Module, rank: int, alpha: float, dropout: float, names: C
 
 
 def merge_lora(model: nn.Module) -> list[str]:
-    """Make the adapted layers ordinary ones again, the change folded in; returns their names."""
+    """Replace adapted layers by ordinary ones with the change folded in; return their names."""
     places = {name: layer for name, layer in _linears(model) if isinstance(layer, LoraLinear)}
     _replace(model, places, lambda layer: layer.merged() if isinstance(layer, LoraLinear) else layer)
     return list(places)
 
 
 def merged_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Named weights with every low-rank change folded in: those of the ordinary model."""
+    """The weights of the ordinary model: every low-rank change is folded in."""
     plain = {name: tensor for name, tensor in weights.items() if name.rpartition(".")[2] not in (DOWN, UP, SCALE)}
     for name in weights:
         layer, _, last = name.rpartition(".")
@@ -79,14 +79,14 @@ def folded(weight: Tensor, down: Tensor, up: Tensor, scale: Tensor) -> Tensor:
 
 
 def _linears(model: nn.Module) -> Iterator[tuple[str, nn.Linear]]:
-    """Every name under which a linear layer stands: one that layers share has several."""
+    """Every name of every linear layer: a shared layer has several."""
     for name, module in model.named_modules(remove_duplicate=False):
         if isinstance(module, nn.Linear):
             yield name, module
 
 
 def _replace(model: nn.Module, places: Mapping[str, nn.Linear], change: Callable[[nn.Linear], nn.Linear]) -> None:
-    """Replace layers: one that stands in several places is changed once and stays one layer."""
+    """Replace layers; one that has several names is changed once and stays shared."""
     changed: dict[int, nn.Linear] = {}
     for name, layer in places.items():
         if id(layer) not in changed:

@@ -1,7 +1,7 @@
 """Attention masks. True = may attend; a mask is added to the scores before the softmax, as 0 or -inf.
 
-Two things make a mask: which tokens are real (`padding_mask`), and the `Pattern` of a layer, which knows positions
-only.
+Two things make a mask: which tokens are real (`padding_mask`), and the `Pattern` of a layer, which depends only on
+positions.
 """
 
 import torch
@@ -9,9 +9,9 @@ from torch import Tensor
 
 
 def real_tokens(tokens: Tensor, pad: int) -> Tensor:
-    """Which of the ids [B, S] are no padding, [B, S]. Padding ends a row: a padding id before other tokens is text.
+    """Which of the ids [B, S] are not padding, [B, S]. Padding ends a row: a padding id before other tokens is text.
 
-    A text may contain the name of a published tokenizer's padding token, as in "fill [PAD] in".
+    A text can contain the name of a published tokenizer's padding token, as in "fill [PAD] in".
     """
     return (tokens != pad).flip(1).cumsum(1).flip(1) > 0
 
@@ -42,7 +42,7 @@ class Pattern:
         return None
 
     def is_causal(self, queries: int, keys: int) -> bool:
-        """Whether the mask is the plain triangle, which kernels know without being given it."""
+        """Whether the mask is the causal triangle, which kernels compute themselves."""
         return False
 
 
@@ -63,7 +63,7 @@ class SlidingWindow(Causal):
 
     def __init__(self, window: int) -> None:
         if window < 1:
-            raise ValueError(f"a window has at least one position, not {window}")
+            raise ValueError(f"the window must be at least 1, not {window}")
         self.window = window
 
     def mask(self, queries: int, keys: int, device: torch.device) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""Add & Norm: the residual connection around each sublayer, and the two places where the norm can stand."""
+"""Add & Norm: the residual connection around each sublayer, and the two places of the norm."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,7 +11,7 @@ from headwise.nn.kernels.residual_norm import residual_norm
 
 Extra = TypeVar("Extra")
 Sublayer = Callable[[Tensor], tuple[Tensor, Extra]]
-"""A sublayer gives its output and whatever else it has to report (a cache, attention weights)."""
+"""A sublayer returns its output and something else, such as a cache and attention weights."""
 
 
 class PostNorm(nn.Module):
@@ -30,9 +30,9 @@ class PostNorm(nn.Module):
 
 
 class PreNorm(nn.Module):
-    """Pre-norm: x + dropout(sublayer(norm(x))). The residual path stays free, so that deep stacks train easily.
+    """Pre-norm: x + dropout(sublayer(norm(x))). The residual path has no norm, so that deep stacks train easily.
 
-    A stack of such layers ends in a norm of its own.
+    A stack of such layers ends with a final norm.
     """
 
     def __init__(self, norm: nn.Module, dropout: float) -> None:

@@ -1,4 +1,4 @@
-"""Packing: many sentences behind one another in a single row, without padding; attention stays inside each of them.
+"""Packing: many sentences one after the other in a single row, without padding; attention stays within each.
 
 A batch then always has the same shapes, whatever its sentences are like, and no arithmetic is spent on padding.
 """
@@ -18,10 +18,10 @@ from headwise.nn.positions import PositionEncoding, Rotation
 
 
 class Packed(NamedTuple):
-    """The layout of a row [1, N] that holds many sentences. Tokens behind the last one belong to none.
+    """The layout of a row [1, N] that holds many sentences. Tokens after the last one belong to none.
 
-    A layer's attention weights cannot be captured, and nothing is cached for a next step: this is for training, and
-    for encoding many sources at once.
+    Attention weights are not captured, and nothing is cached for a next step: this is for training, and for encoding
+    many sources together.
     """
 
     starts: Tensor
@@ -29,7 +29,7 @@ class Packed(NamedTuple):
     positions: Tensor
     """[N]: each token's position in its sentence."""
     longest: int
-    """The number of tokens that no sentence exceeds."""
+    """An upper bound on the length of a sentence."""
 
     def positions_of(self, tokens: Tensor, start: int = 0) -> Tensor:
         return self.positions
@@ -41,7 +41,7 @@ class Packed(NamedTuple):
         return None
 
     def state_dtype(self, device: torch.device) -> torch.dtype | None:
-        """The precision of matrix products: half the memory to read and write between them."""
+        """The precision of matrix products under autocast: half the memory traffic between them."""
         return torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
 
     def attend_self(
@@ -58,7 +58,7 @@ class Packed(NamedTuple):
 
 
 def positions_in(starts: Tensor, count: int) -> Tensor:
-    """How far each of `count` tokens is from the start of its sentence, [N]; 0 behind the last sentence."""
+    """The position of each of `count` tokens in its sentence, [N]; 0 after the last sentence."""
     token = torch.arange(count, device=starts.device)
     sentence = torch.searchsorted(starts[1:].contiguous(), token, right=True)
     return torch.where(sentence < len(starts) - 1, token - starts[sentence], 0)

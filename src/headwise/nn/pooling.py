@@ -12,7 +12,7 @@ POOLERS: dict[str, Activation] = {"tanh": torch.tanh, **ACTIVATIONS}
 
 
 class Pooler(nn.Module):
-    """One more layer over the first position, which stands for the whole."""
+    """BERT's pooler: a dense layer over the first position, which represents the whole sequence."""
 
     def __init__(self, width: int, activation: Activation) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Position encodings. Attention itself sees a set; these tell it where each token stands.
+"""Position encodings: attention alone does not depend on the order of the tokens; these make it.
 
-An encoding can act in three places, and does nothing in a place it does not override:
-`embed` adds to the embeddings (sinusoidal, learned), `rotation` turns queries and keys (rotary), `bias` adds to
+An encoding can act in three places, and does nothing where it does not override the method:
+`embed` adds to the embeddings (sinusoidal, learned), `rotation` rotates queries and keys (rotary), `bias` adds to
 the scores (relative). A new kind is a class here and a row in `POSITIONS`.
 """
 
@@ -16,23 +16,22 @@ from headwise.nn.rotary import Frequencies
 
 
 class Rotation(NamedTuple):
-    """The angles of a set of positions, as they are applied to queries and keys."""
+    """A rotation of queries and keys by the angles of their positions."""
 
-    cosine: Tensor  # [T, R/2], or [B, 1, T, R/2] where the rows of a batch have positions of their own
+    cosine: Tensor  # [T, R/2], or [B, 1, T, R/2] if the positions differ between the rows of a batch
     sine: Tensor
 
     def apply(self, heads: Tensor) -> Tensor:
-        """Turn the pairs (first half, second half) of the first R values of [B, H, T, K] by each position's angles."""
+        """Rotate the pairs (first half, second half) of the first R values of [B, H, T, K]."""
         width = 2 * self.cosine.size(-1)
-        turning = heads[..., :width].float()
-        first, second = turning.chunk(2, -1)
-        turned = (first * self.cosine - second * self.sine, second * self.cosine + first * self.sine)
+        first, second = heads[..., :width].float().chunk(2, -1)
+        rotated = (first * self.cosine - second * self.sine, second * self.cosine + first * self.sine)
         rest = (heads[..., width:],) if width < heads.size(-1) else ()
-        return torch.cat((*(part.to(heads.dtype) for part in turned), *rest), -1)
+        return torch.cat((*(part.to(heads.dtype) for part in rotated), *rest), -1)
 
 
 class PositionEncoding(nn.Module):
-    """The position encoding that encodes nothing: the others override it."""
+    """The encoding without positions; the others override its methods."""
 
     def embed(self, x: Tensor, positions: Tensor, longest: int | None = None) -> Tensor:
         """Add to the embeddings x [B, T, D] at positions [T] or [B, T], all below `longest` (None: T)."""
@@ -51,8 +50,8 @@ class Sinusoidal(PositionEncoding):
     """Sinusoidal positions: P(t, 2i) = sin(t / 10000^(2i/D)), P(t, 2i+1) = cos of the same angle.
 
     An odd width D has one sine more than cosines. `interleaved` is the paper's order; `halves` holds all sines, then
-    all cosines, as Marian (and T2T) do; `fairseq` does too, with slightly other angles that end at exactly 1/10000.
-    Computed, not stored: there is no longest sentence.
+    all cosines, as in Marian and T2T; so does `fairseq`, whose frequencies differ slightly and end at exactly 1/10000.
+    The encoding is computed, not stored, so sentences can be of any length.
     """
 
     def __init__(self, width: int, layout: str = "interleaved", offset: int = 0) -> None:
@@ -88,7 +87,7 @@ class Sinusoidal(PositionEncoding):
         return x + self._first(longest, x)[positions]
 
     def _first(self, longest: int, like: Tensor) -> Tensor:
-        """The encoding of the first positions, cached: they are few where a row holds many sentences."""
+        """The encoding of the first positions, cached: in a packed row they repeat."""
         cached = self._cached
         if cached is None or cached.size(0) < longest or cached.device != like.device or cached.dtype != like.dtype:
             cached = self._cached = self.table(torch.arange(longest, device=like.device)).to(like.dtype)
@@ -96,9 +95,9 @@ class Sinusoidal(PositionEncoding):
 
 
 class Learned(PositionEncoding):
-    """Learned positions: one trained vector per position, as in BERT and GPT; they end where the table ends.
+    """Learned positions: one trained vector per position, as in BERT and GPT, up to the length of the table.
 
-    The first `offset` rows of the table are not used: some published models have them.
+    The first `offset` rows of the table are not used: some published models reserve them.
     """
 
     def __init__(self, width: int, max_positions: int, offset: int = 0) -> None:
@@ -116,8 +115,8 @@ class Learned(PositionEncoding):
 class Rotary(PositionEncoding):
     """Rotary positions (RoPE): queries and keys are rotated by an angle that grows with the position (RoFormer).
 
-    Their product then depends on the distance alone. How fast each pair turns is the affair of `frequencies`,
-    which may slow them down to reach further than the texts of training did.
+    Their product then depends on the distance alone. `frequencies` gives the speed of each pair, and may slow them
+    down for texts longer than in training.
     """
 
     def __init__(self, frequencies: Frequencies) -> None:
@@ -126,7 +125,7 @@ class Rotary(PositionEncoding):
         self.asks_for_values = frequencies.asks_for_values
 
     def rotation(self, positions: Tensor) -> Rotation:
-        with positions.device:  # made where they are used: a copy from elsewhere would make a GPU wait
+        with positions.device:  # created on the device: a copy from the CPU would make the GPU wait
             turns = self.frequencies.turns(positions)
         angles = positions.float()[..., None] * turns  # [T, R/2] or [B, T, R/2]
         if angles.dim() == 3:
@@ -138,8 +137,8 @@ class Rotary(PositionEncoding):
 class Relative(PositionEncoding):
     """Relative positions: one trained number per head and distance is added to the scores (T5).
 
-    Near distances have a bucket each, far ones share theirs in logarithmic steps, and beyond `distance` all are
-    alike. A causal stack spends all buckets on the past, another half of them on the future.
+    Near distances have one bucket each, far ones share buckets of logarithmic size, and all beyond `distance` share the
+    last. A causal stack uses all buckets for the past, any other half of them for the future.
     """
 
     def __init__(self, heads: int, buckets: int, distance: int, causal: bool) -> None:
@@ -156,7 +155,7 @@ class Relative(PositionEncoding):
         return self.weight[self.bucket(ahead)].permute(2, 0, 1)[None]
 
     def bucket(self, ahead: Tensor) -> Tensor:
-        """Buckets of distances (above 0: ahead)."""
+        """The bucket of each distance; a positive distance is ahead."""
         if self.causal:
             buckets, first, far = self.buckets, torch.zeros_like(ahead), (-ahead).clamp(min=0)
         else:
@@ -169,7 +168,7 @@ class Relative(PositionEncoding):
 
 
 class PositionShape(NamedTuple):
-    """The facts about a model that a position encoding may need when it is built."""
+    """The arguments of all kinds of position encodings."""
 
     width: int
     heads: int

@@ -1,7 +1,7 @@
-"""LSTM stacks, which came before the Transformer: the same interface, to measure attention against.
+"""LSTM stacks, the architecture before the Transformer: a baseline to compare attention with.
 
-They take the place of a `Stack`, so that training, search and every command work with them unchanged. What an LSTM
-keeps between steps is its state, which lies in a `LayerCache` like keys and values do.
+They have the interface of a `Stack`, so that training, search and every command work with them unchanged. The state of
+an LSTM between steps is kept in a `LayerCache`, like keys and values.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,10 @@ from headwise.nn.stack import StackOutput
 
 
 class RecurrentStack(nn.Module):
-    """LSTM layers one above the other; with a memory, attention to it above the last (Luong et al., 2015).
+    """LSTM layers; with a memory, attention to it after the last layer (Luong et al., 2015).
 
-    `backwards` reads a text from both ends with half the width each: an encoder. Padding must stand at the end.
+    `backwards` makes the layers bidirectional, with half the width per direction: an encoder. Padding must be at the
+    end.
     """
 
     def __init__(
@@ -34,14 +35,14 @@ class RecurrentStack(nn.Module):
     ) -> None:
         super().__init__()
         if backwards and width % 2:
-            raise ValueError(f"two directions share the width, so it is even, not {width}")
+            raise ValueError(f"a bidirectional LSTM needs an even width, not {width}")
         self.layers = nn.ModuleList(
             nn.LSTM(width, width // 2 if backwards else width, batch_first=True, bidirectional=backwards)
             for _ in range(layers)
         )
         self.backwards = backwards
         self.asks_for_values = backwards
-        """Reading texts from their ends needs the values of their lengths."""
+        """The backward direction needs the lengths of the texts on the CPU."""
         self.cross_attention = cross_attention
         self.mix = nn.Linear(2 * width, width) if cross_attention is not None else None
         self.dropout = Dropout(dropout)
@@ -54,7 +55,7 @@ class RecurrentStack(nn.Module):
             layer = cast(nn.LSTM, module)
             past = cache[number].past if cache else None
             x = self.dropout(x) if number else x
-            # Autocast makes an LSTM float16 on a GPU whatever it is asked for, and the gradients vanish in it.
+            # On a GPU autocast runs an LSTM in float16, whatever its dtype is, and the gradients vanish.
             with torch.autocast(x.device.type, enabled=False):
                 x, state = self._run(layer, x.to(next(layer.parameters()).dtype), context, past)
             caches.append(LayerCache(state))
@@ -78,7 +79,7 @@ class RecurrentStack(nn.Module):
         if self.backwards:
             if context.mask is None:
                 return layer(x)[0], None
-            # Packed, so that the way back begins at each text's own end.
+            # Packed, so that the backward direction begins at the end of each text.
             lengths = context.mask[:, 0, 0].sum(-1).cpu()
             packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
             output, _ = layer(packed)

@@ -1,6 +1,6 @@
-"""Rotary frequencies: how fast pairs turn, and the ways to slow them down for texts longer than in training.
+"""Rotary frequencies, and the methods of scaling them for texts longer than in training.
 
-Pair i of a head turns by base^(-2i/R) per position. Each way of scaling is an object here.
+Pair i of a head turns by base^(-2i/R) per position. Each method is a class.
 """
 
 import math
@@ -10,16 +10,16 @@ from torch import Tensor
 
 
 class Frequencies:
-    """Plain rotary frequencies, as in RoFormer: `width` values of a head (R) turn, none is slowed down."""
+    """Plain rotary frequencies, as in RoFormer; `width` (R) values of each head are rotated."""
 
     factor = 1.0
-    """The factor of cosines and sines: some methods make attention sharper on long texts."""
+    """The factor of cosines and sines: some methods sharpen attention on long texts."""
     asks_for_values = False
     """Whether `turns` depends on the values of positions, which makes the CPU wait for a GPU."""
 
     def __init__(self, width: int, base: float = 10000.0) -> None:
         if width % 2:
-            raise ValueError(f"rotary positions turn pairs: an even number of values, not {width}")
+            raise ValueError(f"rotary positions need an even width, not {width}")
         self.width = width
         self.base = base
 
@@ -33,7 +33,7 @@ class Frequencies:
 
 
 class Linear(Frequencies):
-    """Linear interpolation: all pairs are slowed down alike, so that position 4 is where position 1 was."""
+    """Linear interpolation: all frequencies are divided by `stretch`."""
 
     def __init__(self, width: int, base: float, stretch: float) -> None:
         super().__init__(width, base)
@@ -44,7 +44,7 @@ class Linear(Frequencies):
 
 
 class Dynamic(Frequencies):
-    """Dynamic NTK scaling: a larger base once a text outgrows `length`, so that slow pairs slow down most."""
+    """Dynamic NTK scaling: the base grows once a text is longer than `length`, which lowers low frequencies most."""
 
     asks_for_values = True
 
@@ -60,7 +60,7 @@ class Dynamic(Frequencies):
 
 
 class Llama3(Frequencies):
-    """Scaling of Llama 3.1: fast pairs stay, slow ones are stretched, those between are blended."""
+    """Llama 3.1 scaling: high frequencies are kept, low ones divided by `stretch`, those between interpolated."""
 
     def __init__(self, width: int, base: float, stretch: float, length: int, low: float, high: float) -> None:
         super().__init__(width, base)
@@ -71,13 +71,13 @@ class Llama3(Frequencies):
 
     def turns(self, positions: Tensor) -> Tensor:
         plain = self.plain()
-        rounds = self.length * plain / (2 * math.pi)  # how often a pair goes round within the length of training
+        rounds = self.length * plain / (2 * math.pi)  # of each pair within the training length
         share = ((rounds - self.low) / (self.high - self.low)).clamp(0, 1)
         return (1 - share) * plain / self.stretch + share * plain
 
 
 class Yarn(Frequencies):
-    """YaRN scaling: fast pairs stay, slow ones are stretched, a ramp lies between; attention is sharper."""
+    """YaRN scaling: high frequencies are kept, low ones divided, with a ramp between; attention is sharpened."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Yarn(Frequencies):
 
 
 class LongRope(Frequencies):
-    """LongRoPE scaling: one divisor per pair, found by search, with another list beyond the length of training."""
+    """LongRoPE scaling: one divisor per pair, found by search; texts beyond the training length have other divisors."""
 
     asks_for_values = True
 

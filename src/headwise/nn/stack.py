@@ -1,7 +1,7 @@
-"""A layer and a stack of them. Encoder and decoder are the same two classes:
+"""Layers, and stacks of layers: encoder and decoder are instances of the same classes.
 
-an encoder's layers have self-attention and a feed-forward; a decoder's have a causal pattern on the first and
-cross-attention to the memory between the two. A decoder alone has no cross-attention.
+An encoder's layers have self-attention and a feed-forward network. A decoder's self-attention is causal, and between
+the two comes cross-attention to the memory, unless there is no encoder.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from headwise.nn.norms import AddAndNorm
 
 
 class LayerOutput(NamedTuple):
-    """The output of one layer, and what is kept of it."""
+    """The output of one layer, its cache and captured attention weights."""
 
     hidden: Tensor  # [B, T, D]
     cache: LayerCache
@@ -28,7 +28,7 @@ class LayerOutput(NamedTuple):
 
 
 class Layer(nn.Module):
-    """Self-attention, cross-attention if it has one, feed-forward: each within Add & Norm."""
+    """A layer: self-attention, cross-attention if it has one, feed-forward, each with Add & Norm."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Layer(nn.Module):
         self.pattern = pattern
 
     def forward(self, x: Tensor, context: Context, cache: LayerCache | None = None) -> LayerOutput:
-        """x [B, T, D], the positions that follow those in the cache."""
+        """Transform x [B, T, D], the positions that follow those in the cache."""
         cache = cache or LayerCache()
         layout, pattern = context.layout, self.pattern
         x, own = self.self_norm(x, lambda y: layout.attend_self(self.self_attention, y, context, pattern, cache.past))
@@ -63,9 +63,9 @@ class Layer(nn.Module):
 
 
 class ParallelLayer(nn.Module):
-    """x + attention(norm(x)) + feed_forward(norm(x)): both read the same input (GPT-J, GPT-NeoX).
+    """A parallel layer: x + attention(norm(x)) + feed_forward(norm(x)) (GPT-J, GPT-NeoX).
 
-    Without a `feed_forward_norm` of its own the feed-forward reads what the attention reads.
+    Without a `feed_forward_norm` both share one norm.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ParallelLayer(nn.Module):
         self.pattern = pattern
 
     def forward(self, x: Tensor, context: Context, cache: LayerCache | None = None) -> LayerOutput:
-        """x [B, T, D], the positions that follow those in the cache."""
+        """Transform x [B, T, D], the positions that follow those in the cache."""
         y = self.self_norm(x)
         past = cache.past if cache else None
         attended, own = context.layout.attend_self(self.self_attention, y, context, self.pattern, past)
@@ -97,7 +97,7 @@ class ParallelLayer(nn.Module):
 
 
 class StackOutput(NamedTuple):
-    """The output of a stack of layers, and what is kept of it."""
+    """The output of a stack, its cache and captured attention weights."""
 
     hidden: Tensor  # [B, T, D]
     cache: tuple[LayerCache, ...]

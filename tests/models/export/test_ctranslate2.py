@@ -43,7 +43,7 @@ def expressible(variants: dict[str, ModelConfig]) -> list[str]:
 def test_little_is_refused() -> None:
     refused = [name for name in VARIANTS if name not in expressible(VARIANTS)]
     assert refused == ["rotary-dynamic", "rotary-llama3", "rotary-yarn", "rotary-longrope", "window"]
-    with pytest.raises(ConfigError, match=r"no such model: stack = 'lstm', window = 3; --to huggingface"):
+    with pytest.raises(ConfigError, match=r"not support stack = 'lstm', attention\.window = 3; try --to huggingface"):
         check(dataclasses.replace(VARIANTS["window"], stack="lstm"))
 
 

@@ -40,7 +40,7 @@ def test_what_is_there_stays(model: Path, capsys: Capture) -> None:
     file.write_text("precious")
     for place in (full, file, model):
         before = contents(model.parent)
-        assert "there is something already" in wrong(capsys, "convert", model, place, "--to", "ctranslate2")
+        assert "exists already" in wrong(capsys, "convert", model, place, "--to", "ctranslate2")
         assert contents(model.parent) == before
     ok(capsys, "convert", model, empty, "--to", "ctranslate2")
     assert (empty / "translate.py").is_file()
@@ -56,7 +56,7 @@ def test_models_that_do_something_else(tmp_path: Path, capsys: Capture) -> None:
     for name, loaded in {"classify": classifier(), "masked_lm": encoder()}.items():
         save_model(tmp_path / name, loaded)
         said = wrong(capsys, "convert", tmp_path / name, tmp_path / "out", "--to", "ctranslate2")
-        assert f"is for {name}: --to ctranslate2 takes models for translation or causal_lm" in said
+        assert f"a model for {name}, but --to ctranslate2 is for translation and causal_lm" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -207,12 +207,12 @@ def test_an_altered_config_is_refused(folder: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("norm.kind", "none", r"describes no model: unknown model\.norm\.kind 'none'"),
+        ("norm.kind", "none", r"does not describe a valid model: unknown model\.norm\.kind 'none'"),
         ("attention.heads", 3, "cannot be split into 3 heads"),
         ("width", 32, "has the shape"),
-        ("layers", 2, r"not this model's \(missing: decoder"),
-        ("encoder", {"layers": 2}, r"not this model's \(missing: encoder"),
-        ("bias", False, r"not this model's \(unexpected: "),
+        ("layers", 2, r"do not match the config \(missing: decoder"),
+        ("encoder", {"layers": 2}, r"do not match the config \(missing: encoder"),
+        ("bias", False, r"do not match the config \(unexpected: "),
     ],
 )
 def test_a_config_that_was_written_for_other_weights_is_refused(
@@ -238,7 +238,7 @@ def test_a_damaged_config_is_refused(folder: Path, content: bytes) -> None:
 
 def test_a_tokenizer_of_another_run_is_refused(folder: Path) -> None:
     tokenizer("characters").save(folder)
-    with pytest.raises(CheckpointError, match="not of one run"):
+    with pytest.raises(CheckpointError, match="they do not belong together"):
         load(folder)
 
 

@@ -1,1 +1,1 @@
-"""Models written for other programs that run them."""
+"""Export of models for other inference programs."""

@@ -1,7 +1,7 @@
-"""A model in the format of CTranslate2, which runs translators and language models on CPUs and GPUs.
+"""The CTranslate2 format, whose library runs translators and language models on CPUs and GPUs.
 
-CTranslate2's own specification classes say which weights there are and write them; here they are only filled. What it
-has no word for is refused, or, where there is an equal model that it can say, written as that.
+CTranslate2's specification classes define and write the weights; here they are only filled. A model that they cannot
+express is refused, or written as an equivalent one that they can.
 """
 
 from collections.abc import Sequence
@@ -31,17 +31,19 @@ from headwise.text.tokenizer import Tokenizer
 Array = NDArray[np.float32]
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH"}
-"""Ours, and CTranslate2's names for them."""
+"""Our names of activations -> CTranslate2's."""
 
 SHORTEST_TABLE = 1024
-"""Positions that are computed here are a table there: it has this many rows at least."""
+"""Least rows of a table of positions that we compute."""
+LONGEST_TABLE = 2**16
+"""Most rows of such a table, whatever a config says."""
 
 NEVER = -1e4
-"""Added to the logits of tokens that a text never contains; float16 can hold it."""
+"""The bias of tokens that are never generated; float16 can represent it."""
 
 
 def write_translator(loaded: LoadedModel, folder: Path, precision: str) -> None:
-    """model.bin, config.json and the vocabularies of an encoder-decoder, for `ctranslate2.Translator`."""
+    """Write model.bin, config.json and the vocabularies of an encoder-decoder, for `ctranslate2.Translator`."""
     from ctranslate2.specs import transformer_spec
 
     model, config, tokenizer = loaded.model, loaded.config, loaded.tokenizer
@@ -53,7 +55,7 @@ def write_translator(loaded: LoadedModel, folder: Path, precision: str) -> None:
     assert isinstance(model.decoder, Stack)
     encoder = transformer_spec.TransformerEncoderSpec(
         model.encoder.depth,
-        config.encoder_side.attention.heads or config.attention.heads,
+        config.encoder_side.attention.heads,
         **_shape(config, model.source_positions),
     )
     decoder = transformer_spec.TransformerDecoderSpec(
@@ -78,7 +80,7 @@ def write_translator(loaded: LoadedModel, folder: Path, precision: str) -> None:
 
 
 def write_generator(loaded: LoadedModel, folder: Path, precision: str) -> None:
-    """model.bin, config.json and the vocabulary of a language model, for `ctranslate2.Generator`."""
+    """Write model.bin, config.json and the vocabulary of a language model, for `ctranslate2.Generator`."""
     from ctranslate2.specs import transformer_spec
 
     model, config, tokenizer = loaded.model, loaded.config, loaded.tokenizer
@@ -87,13 +89,13 @@ def write_generator(loaded: LoadedModel, folder: Path, precision: str) -> None:
     check(config)
     refuse_unknown_parts(model, "CTranslate2")
     assert isinstance(model.decoder, Stack)
-    grouped = config.attention.key_value_heads not in (0, config.attention.heads)
+    key_value_heads = config.attention.key_value_heads
     decoder = transformer_spec.TransformerDecoderSpec(
         model.decoder.depth,
         config.attention.heads,
         **_shape(config, model.positions),
         with_encoder_attention=False,
-        num_heads_kv=config.attention.key_value_heads if grouped else None,
+        num_heads_kv=key_value_heads if key_value_heads != config.attention.heads else None,
         parallel_residual=config.norm.order in PARALLEL,
         shared_layer_norm=config.norm.order == "parallel_shared",
     )
@@ -109,22 +111,22 @@ def write_generator(loaded: LoadedModel, folder: Path, precision: str) -> None:
 
 
 def check(config: ModelConfig) -> None:
-    """Refuse what CTranslate2 cannot compute, all of it at once."""
+    """Refuse a config that CTranslate2 cannot compute; the error names all reasons."""
     scaling = config.positions.rotary.scaling.kind
     refused = {
         f"stack = {config.stack!r}": config.stack != "transformer",
-        f"window = {config.attention.window}": config.attention.window is not None,
-        f"rotary_scaling.kind = {scaling!r}": config.positions.kind == "rotary" and scaling not in ("none", "linear"),
-        # It scores with them as we do, but after a prompt of several tokens it goes on otherwise.
+        f"attention.window = {config.attention.window}": config.attention.window is not None,
+        f"rotary.scaling.kind = {scaling!r}": config.positions.kind == "rotary" and scaling not in ("none", "linear"),
+        # Its scores are ours, but after a prompt of several tokens it generates something else.
         "relative positions of a decoder alone": config.positions.kind == "relative" and config.family == "causal_lm",
     }
-    found = [what for what, is_so in refused.items() if is_so]
+    found = [what for what, is_refused in refused.items() if is_refused]
     if found:
-        raise ConfigError(f"CTranslate2 has no such model: {', '.join(found)}; --to huggingface may take it")
+        raise ConfigError(f"CTranslate2 does not support {', '.join(found)}; try --to huggingface")
 
 
 def _shape(config: ModelConfig, positions: PositionEncoding) -> dict[str, Any]:
-    """Arguments that the specifications of encoders and decoders share."""
+    """The arguments that the specifications of encoders and decoders share."""
     from ctranslate2.specs import attention_spec, common_spec
 
     shape: dict[str, Any] = {
@@ -156,18 +158,18 @@ def _enter(
     norm: nn.Module | None,
     config: ModelConfig,
 ) -> None:
-    """All that comes before the first layer."""
+    """Fill in what comes before the first layer: embeddings, positions and their norm."""
     embedding_spec.weight = _array(embedding.weight)
     spec.scale_embeddings = float(embedding.scale)
     if norm is not None:
         _norm(spec.layernorm_embedding, norm)
     if not isinstance(positions, Rotary | Relative):
-        rows = max(config.positions.max_positions, SHORTEST_TABLE)
+        rows = min(max(config.positions.max_positions, SHORTEST_TABLE), LONGEST_TABLE)
         spec.position_encodings.encodings = _table(positions, rows, embedding.weight.size(1))
 
 
 def _table(positions: PositionEncoding, rows: int, width: int) -> Array:
-    """A row a position from the first on; without one, CTranslate2 would compute sines of its own."""
+    """The table of positions. Zeros if there is none: CTranslate2 would compute sinusoidal positions instead."""
     if isinstance(positions, Learned):
         return _array(positions.weight[positions.offset :])
     if isinstance(positions, Sinusoidal):
@@ -176,8 +178,8 @@ def _table(positions: PositionEncoding, rows: int, width: int) -> Array:
 
 
 def _stack(spec: Any, stack: Stack, positions: PositionEncoding, *, expand: bool) -> None:
-    """`expand` gives every head keys and values of its own where groups share them, which cross-attention there
-    does not know; what CTranslate2 finds twice it writes once."""
+    """Fill in the layers. `expand` repeats keys and values that heads share, which CTranslate2's cross-attention does
+    not support; it stores equal weights once."""
     for layer_spec, layer in zip(spec.layer, stack.in_order, strict=True):
         assert isinstance(layer, Layer | ParallelLayer)
         _self_attention(layer_spec.self_attention, layer.self_attention, positions, expand)
@@ -227,7 +229,7 @@ def _projections(attention: MultiHeadAttention, expand: bool) -> tuple[Weights, 
 
 
 def _repeated(weights: Weights, attention: MultiHeadAttention, groups: int) -> Weights:
-    """The rows of each key/value head as often as there are heads that share it."""
+    """The rows of each key/value head, repeated for the heads that share it."""
 
     def repeat(tensor: Tensor) -> Tensor:
         heads = tensor.view(attention.key_value_heads, attention.head_width, *tensor.shape[1:])
@@ -258,7 +260,7 @@ def _parallel_norms(spec: Any, layer: ParallelLayer) -> None:
 
 
 def _project(spec: Any, projection: OutputProjection, never: Sequence[int]) -> None:
-    """The logits. Our search leaves some tokens out; CTranslate2's does so by their bias, whoever calls it."""
+    """Fill in the output projection. Tokens that our search never generates get a bias that excludes them."""
     spec.projection.weight = _array(projection.weight)
     if projection.scale != 1:
         spec.scale_outputs = float(projection.scale)
@@ -270,7 +272,7 @@ def _project(spec: Any, projection: OutputProjection, never: Sequence[int]) -> N
 
 
 def _linear(spec: Any, *parts: Weights) -> None:
-    """Several projections of the same input are one."""
+    """Fill in the concatenation of several projections of the same input."""
     spec.weight = _array(torch.cat([weight for weight, _ in parts]))
     biases = [bias for _, bias in parts if bias is not None]
     if biases:
@@ -290,7 +292,7 @@ def _norm(spec: Any, norm: nn.Module) -> None:
 
 
 def _array(tensor: Tensor) -> Array:
-    """A copy: CTranslate2 rounds and scales weights where they lie, and these are still the model's."""
+    """A copy as a NumPy array: CTranslate2 quantises weights in place."""
     array: Array = np.array(tensor.detach().float().cpu().numpy(), order="C")
     return array
 

@@ -1,4 +1,4 @@
-"""Export of a model for CTranslate2: a folder that appears whole or not at all."""
+"""Export of a model to a folder for CTranslate2."""
 
 import importlib.util
 from pathlib import Path
@@ -8,7 +8,7 @@ from headwise.files.folder import whole_folder
 from headwise.models.export import ctranslate2
 from headwise.models.export.sidecar import write_sidecar
 from headwise.models.folder.description import Description
-from headwise.models.folder.load import load
+from headwise.models.folder.load import load, refuse_existing
 
 TASKS = ("translation", "causal_lm")
 """Kinds of models that CTranslate2 runs."""
@@ -16,16 +16,15 @@ TASKS = ("translation", "causal_lm")
 
 def export(source: Path, target: Path, precision: str = "float32") -> Description:
     """Write the model in the folder `source` as the folder `target`, for CTranslate2."""
-    if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
-        raise ConfigError(f"{target}: there is something already: name a folder that is empty or not there")
+    refuse_existing(target)
     if importlib.util.find_spec("ctranslate2") is None:
         raise ConfigError("--to ctranslate2 needs the package ctranslate2: pip install 'headwise[export]'")
     loaded = load(source)
     kind = loaded.task.kind
     if kind not in TASKS:
-        raise ConfigError(f"{source}: is for {kind}: --to ctranslate2 takes models for {' or '.join(TASKS)}")
+        raise ConfigError(f"{source}: a model for {kind}, but --to ctranslate2 is for {' and '.join(TASKS)}")
     if loaded.tokenizer is None:
-        raise ConfigError(f"{source}: has no tokenizer, and --to ctranslate2 writes one that belongs to the model")
+        raise ConfigError(f"{source}: --to ctranslate2 needs a model with a tokenizer")
     with whole_folder(target) as folder:
         if kind == "translation":
             ctranslate2.write_translator(loaded, folder, precision)

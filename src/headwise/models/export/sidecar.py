@@ -1,4 +1,4 @@
-"""Files beside the weights of an exported model, so that it can be used where Headwise is not."""
+"""Files beside the weights of an exported model, so that it can be used without Headwise."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def write_sidecar(loaded: LoadedModel, folder: Path, precision: str, name: str) -> None:
-    """Write tokenizer and README and, for a translator, what stands around texts and a program that uses it."""
+    """Write tokenizer and README and, for a translator, the tokens around texts and a program that uses it."""
     assert loaded.tokenizer is not None
     write_tokenizer(loaded.tokenizer, folder)
     how = text_facts(loaded.tokenizer)
@@ -33,7 +33,7 @@ def write_sidecar(loaded: LoadedModel, folder: Path, precision: str, name: str) 
 
 
 def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write the tokenizer in the files that other programs read, or in ours where it has no others."""
+    """Write the tokenizer in its published files, or in ours if it has none."""
     if isinstance(tokenizer, HfTokenizer | Mapped):
         tokenizer.save_published(folder)
     else:
@@ -41,7 +41,7 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def text_facts(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Which package tokenises text, from which files, and what is done to the text before."""
+    """Which package tokenises text, from which files, and how text is preprocessed."""
     facts: dict[str, Any] = {"normalised": not tokenizer.keeps_text, "escaped": False}
     if isinstance(tokenizer, Unigram | Bpe):
         return {"by": "sentencepiece", "source": MODEL_NAME, "target": MODEL_NAME, **facts, "escaped": True}
@@ -55,7 +55,7 @@ def text_facts(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _directions(loaded: LoadedModel) -> list[dict[str, Any]]:
-    """For each direction the ids before and after a source, and those that a translation starts with."""
+    """For each direction, the ids before and after a source, and those that a translation starts with."""
     tokenizer, task = loaded.tokenizer, loaded.task
     assert tokenizer is not None
     found = []
@@ -68,7 +68,7 @@ def _directions(loaded: LoadedModel) -> list[dict[str, Any]]:
 
 
 def _sources(loaded: LoadedModel) -> list[dict[str, Any]]:
-    """For each source language, the ids before and after a source, where a direction leaves its source open."""
+    """For each source language, the ids before and after a source; empty if every direction names its source."""
     tokenizer, task = loaded.tokenizer, loaded.task
     assert tokenizer is not None
     if all(source for source, _ in task.directions):
@@ -78,7 +78,7 @@ def _sources(loaded: LoadedModel) -> list[dict[str, Any]]:
 
 
 def _named(loaded: LoadedModel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Directions or sources with pieces in the place of ids."""
+    """Directions or sources with tokens in place of ids."""
     assert loaded.tokenizer is not None
     source, target = vocabularies(loaded.tokenizer, loaded.description.rows)
     names = {"before": source, "after": source, "start": target}
@@ -88,7 +88,7 @@ def _named(loaded: LoadedModel, rows: list[dict[str, Any]]) -> list[dict[str, An
 
 
 def _direction_facts(loaded: LoadedModel) -> dict[str, Any]:
-    """Pieces around texts by direction, without those that CTranslate2 adds by itself."""
+    """The tokens around texts by direction, without those that CTranslate2 adds itself."""
     assert loaded.tokenizer is not None
     begins, ends = added_to_source(loaded)
     started = decoder_start(loaded, vocabularies(loaded.tokenizer, loaded.description.rows)[1]) is not None
@@ -102,14 +102,14 @@ def _direction_facts(loaded: LoadedModel) -> dict[str, Any]:
 
 
 def added_to_source(loaded: LoadedModel) -> tuple[bool, bool]:
-    """Whether CTranslate2 itself puts the one token that begins every source before it, and the end after it."""
+    """Whether CTranslate2 itself adds the one token that begins every source, and EOS after it."""
     assert loaded.tokenizer is not None
     before, after = source_frame(loaded)
     return len(before) == 1 and not loaded.task.tags, after == [loaded.tokenizer.eos]
 
 
 def decoder_start(loaded: LoadedModel, target: Sequence[str]) -> str | None:
-    """The token that a decoder begins with; None where it depends on the target language."""
+    """The first token of a decoder; None if it depends on the target language."""
     assert loaded.tokenizer is not None
     languages = set(loaded.task.targets) if loaded.task.tags else {""}
     starts = {loaded.tokenizer.decoder_start(language) for language in languages}
@@ -117,7 +117,7 @@ def decoder_start(loaded: LoadedModel, target: Sequence[str]) -> str | None:
 
 
 def source_frame(loaded: LoadedModel) -> tuple[list[int], list[int]]:
-    """Ids before and after a source, in the first direction."""
+    """The ids before and after a source in the first direction."""
     assert loaded.tokenizer is not None
     if not loaded.task.tags:
         return loaded.tokenizer.source_frame("", "")
@@ -132,22 +132,22 @@ def _readme(loaded: LoadedModel, name: str, precision: str, how: dict[str, Any])
         f"```sh\npip install ctranslate2 {how['by']}\n"
         f"python {PROGRAM}{loaded.task.how_to_ask} < source.txt > target.txt\n```\n\n"
         "- `model.bin`, `config.json`, `*_vocabulary.json`: what `ctranslate2.Translator` loads.\n"
-        f"- `{FACTS}`: what stands before and after a source, what a translation starts with, how text is tokenised.\n"
-        f"- `{PROGRAM}`: a program that uses all of it, to start from. It takes a line as it is; Headwise itself\n"
-        f"  splits texts of more than {loaded.task.usual_tokens} tokens into sentences, as the model knows them.\n"
+        f"- `{FACTS}`: the tokens around a source and at the start of a translation, and how text is tokenised.\n"
+        f"- `{PROGRAM}`: a program that uses all of it, to start from. It translates a line as it is; Headwise itself\n"
+        f"  splits texts of more than {loaded.task.usual_tokens} tokens into sentences, as in training.\n"
     )
 
 
 def _generator_readme(name: str, precision: str, how: dict[str, Any]) -> str:
     return (
         f"# {name}, for CTranslate2\n\nA language model in {precision}, written by Headwise. "
-        "`ctranslate2.Generator` loads this folder; its pieces are those of "
+        "`ctranslate2.Generator` loads this folder; its tokens are those of "
         f"`{how.get('source', 'tokenizer.json')}`.\n\n```sh\npip install ctranslate2 {how['by']}\n```\n"
     )
 
 
 def vocabularies(tokenizer: Tokenizer, rows: int) -> tuple[list[str], list[str]]:
-    """Names of the `rows` of an embedding, of the source and of the target, as the tokenizer's files spell them."""
+    """The tokens of the `rows` of the source and target embeddings, as the tokenizer's files spell them."""
     if isinstance(tokenizer, Mapped):
         files = tokenizer.parts.files
         tables = [json.loads(files[TABLE]), json.loads(files.get(TARGET_TABLE, files[TABLE]))]
@@ -162,9 +162,9 @@ def vocabularies(tokenizer: Tokenizer, rows: int) -> tuple[list[str], list[str]]
 
 
 def _filled(pieces: dict[int, str], rows: int) -> list[str]:
-    """A name for each row, also for those that no text leads to; two equal names are an error."""
+    """One token per row, also for rows that no text uses; duplicates are an error."""
     names = [pieces.get(i, f"<unused{i}>") for i in range(rows)]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ConfigError(f"two tokens of this model are both called {twice!r}: a vocabulary by name cannot hold them")
+        raise ConfigError(f"two tokens of this model have the same name, {twice!r}: a vocabulary file cannot hold them")
     return names

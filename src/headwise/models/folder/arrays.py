@@ -1,7 +1,7 @@
-"""The weights of a file as NumPy arrays, each read when it is asked for: without PyTorch, and none is kept.
+"""Stored weights as NumPy arrays, read on demand and without PyTorch.
 
-The file is read, not mapped: pages of it that were touched once would count as this process's for as long as it runs,
-beside the copy that an engine makes in an order of its own.
+The file is read, not mapped: the pages of a mapped file count as this process's memory, beside the copy that an engine
+makes in its own layout.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from headwise.files.tables import digest_mismatch
 from headwise.files.tensors import Extent, open_tensors, read_extents
 
 PIECE = 1 << 20
-"""Bytes that are read at once to check them."""
+"""Bytes that are read at a time to check the digest."""
 
 TYPES: dict[str, tuple[type[np.generic], str]] = {
     "I8": (np.int8, "torch.int8"),
     "F32": (np.float32, "torch.float32"),
 }
-"""Safetensors' names of types: NumPy's, and PyTorch's, which the digest has. A model in int8 has no others."""
+"""Names of types in safetensors -> NumPy's type, and PyTorch's name, which the digest contains. An int8 model has no
+others."""
 
 
 class StoredArrays(Mapping[str, NDArray[Any]]):
-    """Tensors of a file that `save_tensors` wrote; a file that was altered is an error."""
+    """The tensors of a file that `save_tensors` wrote; a file that was altered is an error."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with open_tensors(path, "np") as (_, digest):  # which checks that all extents are within the file
+        with open_tensors(path, "np") as (_, digest):  # checks that all extents are within the file
             self._extents = read_extents(path)
         if {extent.dtype for extent in self._extents.values()} - TYPES.keys():
             raise CheckpointError(f"{path}: damaged or altered: it has weights of an unknown type")

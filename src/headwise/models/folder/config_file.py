@@ -1,7 +1,4 @@
-"""The config.json of a model folder, with the tokenizer beside it: all of a model but its weights.
-
-It is read without PyTorch.
-"""
+"""The config.json and tokenizer of a model folder, read and written without PyTorch."""
 
 from pathlib import Path
 from typing import Any
@@ -18,11 +15,11 @@ from headwise.text.kinds import load_tokenizer
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHORTLIST = "shortlist.safetensors"
-"""File of a translator's shortlist: which tokens translate which (see `decode.shortlist`)."""
+"""The shortlist of a translator (see `decode.shortlist`)."""
 
 
 def save_description(folder: Path, description: Description) -> None:
-    """All of a model's folder that is known before it is trained."""
+    """Write config.json and tokenizer, which are known before training."""
     if description.tokenizer is not None:
         description.tokenizer.save(folder)
     described = {
@@ -46,9 +43,11 @@ def is_int8(folder: str | Path) -> bool:
 
 
 def load_description(folder: Path) -> Description:
-    """All of a model but its weights."""
+    """Read config.json and tokenizer of a model folder or checkpoint."""
     home = _home(folder)
     path = home / CONFIG
+    if not path.is_file():
+        raise CheckpointError(f"{folder}: not a model folder (it has no {CONFIG})")
     described = read_json(path)
     check_format(path, described)
     config, task = _describe(path, described)
@@ -56,10 +55,10 @@ def load_description(folder: Path) -> Description:
     tokenizer = load_tokenizer(home) if has_tokenizer else None
     vocabulary = described.get("vocabulary")
     spare = vocabulary - tokenizer.size if isinstance(vocabulary, int) and tokenizer is not None else 0
-    if not isinstance(vocabulary, int) or spare < 0 or (spare and not task.published):  # published ones may have more
+    if not isinstance(vocabulary, int) or spare < 0 or (spare and not task.published):  # published ones have spare rows
         raise CheckpointError(
             f"{home}: the tokenizer has {tokenizer.size if tokenizer else 0} tokens, the model {vocabulary}: "
-            "they are not of one run"
+            "they do not belong together"
         )
     digest = described.pop("digest", None)
     if digest is not None and digest != table_digest(described):
@@ -70,22 +69,19 @@ def load_description(folder: Path) -> Description:
         raise CheckpointError(f"{path}: damaged: {error}") from None
     precision = described.get("precision", "float32")
     if precision not in PRECISIONS:
-        raise CheckpointError(f"{path}: weights in {precision!r}, which this version does not know")
+        raise CheckpointError(f"{path}: unknown precision {precision!r}")
     return Description(config, tokenizer, task, vocabulary, ids, precision)
 
 
 def _home(folder: Path) -> Path:
-    """The folder that holds config and tokenizer: a checkpoint's are its run's."""
-    for home in (folder, folder.resolve().parent.parent):
-        if (home / CONFIG).is_file():
-            return home
-    raise CheckpointError(f"{folder}: not a model folder (it has no {CONFIG})")
+    """The folder with config and tokenizer: the run of a checkpoint, or else the folder itself."""
+    run = folder.resolve().parent.parent
+    return run if not (folder / CONFIG).is_file() and (run / CONFIG).is_file() else folder
 
 
 def shortlist_path(folder: Path) -> Path:
-    """Where the shortlist of a model lies, if it has one: beside its config."""
-    checkpoint = not (folder / CONFIG).is_file() and (folder.resolve().parent.parent / CONFIG).is_file()
-    return (_home(folder) if checkpoint else folder) / SHORTLIST
+    """The path of a model's shortlist, if it has one: beside its config."""
+    return _home(folder) / SHORTLIST
 
 
 def _describe(path: Path, described: dict[str, Any]) -> tuple[ModelConfig, Task]:

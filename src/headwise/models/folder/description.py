@@ -1,4 +1,4 @@
-"""A model in memory, with all that is known of it. PyTorch is loaded where a model is built."""
+"""The description of a model: config, tokenizer and task. PyTorch is imported only to build a model."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PRECISIONS = ("float32", INT8)
 
 @dataclass(frozen=True)
 class ImageFit:
-    """How a picture of any shape becomes the square that a model takes.
+    """How an image of any shape becomes the square that a model takes.
 
-    Without sizes, the largest square in its middle is scaled to it. Otherwise the picture is stretched to height and
-    width, or scaled until its shorter side is `shortest`, and the middle is cut out.
+    Without sizes, its largest central square is scaled. Otherwise the image is stretched to height and width, or
+    scaled until its shorter side is `shortest`, and its centre is cropped.
     """
 
     resample: str = "bicubic"
-    """Pillow's name of the filter."""
+    """The name of the filter in Pillow."""
     height: int = 0
     width: int = 0
     shortest: int = 0
@@ -55,32 +55,32 @@ class Task:
     """The task of a model: what it was trained for, and with which labels or languages."""
 
     directions: tuple[tuple[str, str], ...] = ()
-    """Language codes of a translator, source and target; an empty code is a language that is not known."""
+    """Language codes of a translator, source and target; an empty code is an unknown language."""
     tags: bool = False
-    """Whether codes of the languages are part of what the model is given."""
+    """Whether language codes are part of the model's input."""
     usual_tokens: int = 128
     """Nearly all training sources were at most this long: longer texts are better translated in parts."""
     max_tokens: int = 256
-    """No training source was longer."""
+    """The length of the longest training source."""
     kind: str = "translation"
-    """translation, causal_lm, masked_lm, classify, images; embed: representation alone."""
+    """translation, causal_lm, masked_lm, classify, images, or embed: an encoder without a head."""
     labels: tuple[str, ...] = ()
     """Names of a classifier's classes, in order."""
     regression: bool = False
-    """The classifier's one output is a number."""
+    """The classifier has one output, a number."""
     multi_label: bool = False
-    """Each class of the classifier holds or not by itself (sigmoid), instead of exactly one of them (softmax)."""
+    """Any number of classes can apply (sigmoid), instead of exactly one (softmax)."""
     image_mean: tuple[float, ...] = ()
     image_std: tuple[float, ...] = ()
-    """Mean and standard deviation by channel that pictures are normalised with, for pixels between 0 and 1."""
+    """Mean and standard deviation per channel that images are normalised with, for pixels between 0 and 1."""
     image_fit: ImageFit = field(default_factory=ImageFit)
     pooling: str = ""
-    """How the vector of a text is made (sentence-transformers): mean, first or last; empty: nothing is said."""
+    """How the vector of a text is made (sentence-transformers): mean, first or last; empty: not specified."""
     published: str = ""
     """The published family (`model_type`) that the model came from, if it did."""
     sources: tuple[str, ...] = ()
-    """Source languages, of a translator that is told which one a text is in (NLLB, M2M100, mBART, T5). A direction
-    that leaves its source open has any of them."""
+    """Source languages of a translator whose input names them (NLLB, M2M100, mBART, T5). A direction with an empty
+    source has any of them."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -89,19 +89,19 @@ class Task:
 
     @property
     def how_to_ask(self) -> str:
-        """Options that `headwise translate` needs for this model."""
+        """The options that `headwise translate` needs for this model."""
         source = f" --from {self.sources[0]}" if self.sources else ""
         return source + (f" --to {self.targets[-1 if self.sources else 0]}" if len(self.targets) > 1 else "")
 
     @property
     def known_directions(self) -> str:
-        """Directions of a translator in words, shortened where there are many."""
+        """The directions of a translator in words; a long list is shortened."""
         if self.sources and not any(source for source, _ in self.directions):
             return f"from any to any of {_listed(self.sources)}"
         return _listed([f"{source or '?'}-{target or '?'}" for source, target in self.directions])
 
     def direction(self, source: str | None = None, target: str | None = None) -> tuple[str, str]:
-        """Direction with these languages; a ConfigError where the model has none, or where one more must be named."""
+        """The direction with these languages; a ConfigError if there is none, or if it is ambiguous."""
         fitting = self._fitting(source, target, _same) or self._fitting(source, target, _variants)
         if not fitting:
             wanted = (
@@ -112,14 +112,14 @@ class Task:
             raise ConfigError(f"this model has several target languages ({self.known_directions}): name one with --to")
         if self.sources and len(fitting) > 1:
             raise ConfigError(
-                f"this model has to be told the source language ({self.known_directions}): name it with --from"
+                f"this model needs to know the source language ({self.known_directions}): name it with --from"
             )
         return fitting[0]
 
     def _fitting(
         self, source: str | None, target: str | None, fits: Callable[[str, str], bool]
     ) -> list[tuple[str, str]]:
-        """Directions whose codes fit these languages."""
+        """The directions that match these languages."""
         return [
             (code, language)
             for known, language in self.directions
@@ -129,7 +129,7 @@ class Task:
         ]
 
     def _sources(self, known: str, target: str, wanted: str | None) -> tuple[str, ...]:
-        """Source languages of a direction: a model that is not told them may have one that it does not name."""
+        """The source languages of a direction; a model that needs none given may not name the one it has."""
         if known or self.sources:
             return (known,) if known else self.sources
         return (wanted or "",) if target else ("",)
@@ -168,18 +168,18 @@ class Ids:
 
 @dataclass(frozen=True)
 class Description:
-    """All of a model but its weights."""
+    """A model without its weights."""
 
     config: ModelConfig
     tokenizer: Tokenizer | None
     """None for a vision model, or one that was published without a tokenizer."""
     task: Task
     vocabulary: int = 0
-    """Rows of the embedding, which may be more than the tokenizer has tokens; 0: as many."""
+    """Rows of the embedding, if there are more than tokens of the tokenizer; 0: as many."""
     ids: Ids | None = None
     """Special tokens, where there is no tokenizer that knows them."""
     precision: str = "float32"
-    """Type of the stored matrices: float32, or int8 for translating on a CPU."""
+    """The type of the stored matrices: float32, or int8 for translation on a CPU."""
 
     @property
     def rows(self) -> int:
@@ -188,13 +188,13 @@ class Description:
 
     @property
     def specials(self) -> Ids:
-        """Special tokens, by the tokenizer where there is one."""
+        """The special tokens, of the tokenizer if there is one."""
         if self.tokenizer is not None:
             return Ids(self.tokenizer.pad, self.tokenizer.sos, self.tokenizer.eos, self.ids.ends if self.ids else ())
         return self.ids or Ids()
 
     def build(self, where: str, weights: Weights, device: str | torch.device = "cpu") -> LoadedModel:
-        """The model with these weights, ready for use."""
+        """Build the model with these weights, ready for inference."""
         import torch
 
         from headwise.models.folder.weights import adopt_weights
@@ -205,7 +205,7 @@ class Description:
         return LoadedModel(model.to(device).eval(), self)
 
     def empty(self, where: str) -> nn.Module:
-        """The model without memory for weights: their names and shapes."""
+        """Build the model on the meta device: names and shapes of its weights, without memory."""
         import torch
 
         from headwise.models.build import build
@@ -217,7 +217,7 @@ class Description:
                 return to_int8(model) if self.precision == INT8 else model
         except (ConfigError, ValueError, TypeError, RuntimeError, ArithmeticError, MemoryError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise CheckpointError(f"{where}: its config.json describes no model: {reason}") from None
+            raise CheckpointError(f"{where}: its config.json does not describe a valid model: {reason}") from None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""A trained model is a folder: weights, config, tokenizer, card. A run's folder and its checkpoints load too,
-
-and so do the folders and files of other programs (see `foreign` and `convert`).
-"""
+"""Model folders: loading, saving and converting weights, config, tokenizer and model card."""
 
 import dataclasses
 from pathlib import Path
@@ -36,17 +33,16 @@ CARD = "README.md"
 
 
 def save_model(folder: Path, loaded: LoadedModel) -> None:
-    """A folder that `load` reads back, exactly."""
+    """Write a folder that `load` reads back exactly."""
     folder.mkdir(parents=True, exist_ok=True)
     save_description(folder, loaded.description)
     save_tensors(folder / WEIGHTS, weights_of(loaded.model))
 
 
 def load(folder: str | Path, device: str | torch.device = "cpu", *, int8: bool = False) -> LoadedModel:
-    """The model in a folder: a trained one, a checkpoint, a run that is still going (its best so far), or one
+    """Load a trained model, a checkpoint, a run's best checkpoint so far, a Hugging Face folder or a GGUF file.
 
-    that another program wrote: a Hugging Face folder or a GGUF file. `rounded` takes one in int8 too,
-    which has no use but to be asked.
+    `int8` allows int8 weights too; such a model is for inference only.
     """
     folder = Path(folder)
     description, weights = read_model(folder, int8=int8)
@@ -63,8 +59,8 @@ def read_model(folder: Path, *, int8: bool = False) -> tuple[Description, Weight
     description = load_description(folder)
     if description.precision != "float32" and not int8:
         raise CheckpointError(
-            f"{folder}: its weights are {description.precision}, which is for translating alone: take the model that "
-            "it was made of"
+            f"{folder}: its weights are {description.precision}, which is for translation only: use the model that it "
+            "was converted from"
         )
     weights = load_weights(folder)
     check_depth(description.config, len(weights), str(folder))
@@ -91,31 +87,36 @@ def read_tokenizer(folder: Path) -> Tokenizer:
         return load_tokenizer(folder)
     tokenizer = published_tokenizer(folder, read_foreign(folder))
     if tokenizer is None:
-        raise CheckpointError(f"{folder}: it has no tokenizer that is known here")
+        raise CheckpointError(f"{folder}: it has no supported tokenizer")
     return tokenizer
 
 
-def convert(source: Path, target: Path, to: str, model_type: str = "", precision: str = "float32") -> Description:
-    """Read any model and write it as ours (`headwise`) or as Hugging Face's (`huggingface`).
+def refuse_existing(target: Path) -> None:
+    """Refuse to write a model to a file or to a folder that is not empty."""
+    if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
+        raise ConfigError(f"{target} exists already and is not empty: choose another folder")
 
-    With the `precision` int8, ours for translating on a CPU: a quarter of the size.
+
+def convert(source: Path, target: Path, to: str, model_type: str = "", precision: str = "float32") -> Description:
+    """Convert any model to a folder of ours (`headwise`) or of Hugging Face's library (`huggingface`).
+
+    The `precision` int8, for ours, is for translation on a CPU and needs a quarter of the size.
     """
     description, weights = read_model(source)
     check_weights(description.empty(str(source)), weights, str(source))
-    if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
-        raise ConfigError(f"{target} exists already and is not empty: choose another folder")
+    refuse_existing(target)
     if to == "headwise" and precision == INT8:
         if description.task.kind != "translation":
-            raise ConfigError(f"{source}: is for {description.task.kind}: int8 is for translators")
+            raise ConfigError(f"{source}: a model for {description.task.kind}, but int8 is for translators")
         model = to_int8(description.build(str(source), weights).model)
         description, weights = dataclasses.replace(description, precision=INT8), weights_of(model)
     with whole_folder(target) as folder:
         if to == "headwise":
             save_tensors(folder / WEIGHTS, weights)
             save_description(folder, description)
-            if shortlist_path(source).is_file():  # of the tokenizer, which is the same
+            if shortlist_path(source).is_file():  # it belongs to the tokenizer, which does not change
                 save_tensors(folder / SHORTLIST, load_tensors(shortlist_path(source)))
-            if (source / CARD).is_file():  # what it says of the data binds those who pass the model on
+            if (source / CARD).is_file():  # it names the licences of the data
                 card = (source / CARD).read_text(encoding="utf-8", errors="replace").rstrip()
                 write_text(folder / CARD, f"{card}\n\n## Converted\n\n`headwise convert`, weights in {precision}.\n")
         else:
@@ -135,7 +136,7 @@ def _publish(folder: Path, description: Description, weights: Weights, model_typ
         multi_label=description.task.multi_label,
     )
     task = description.task
-    if description.tokenizer is not None:  # first: a kind without a published form is refused
+    if description.tokenizer is not None:  # first: it may be refused
         description.tokenizer.save_published(folder, framed=task.kind != "causal_lm" or bool(task.published))
     write_folder(folder, config, tensors, generation_config=_generation(description))
     if description.task.image_mean:
@@ -143,7 +144,7 @@ def _publish(folder: Path, description: Description, weights: Weights, model_typ
 
 
 def _generation(description: Description) -> dict[str, Any] | None:
-    """How `transformers` is to search with the model: as we do, where its own default would cut texts short."""
+    """The generation config of a translator: the defaults of `transformers` would cut texts short."""
     if description.task.kind != "translation":
         return None
     ids = description.specials

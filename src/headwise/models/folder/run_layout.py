@@ -1,4 +1,4 @@
-"""The layout of a training run's folder: its checkpoints, and the weights that the folder would translate with."""
+"""The layout of a training run's folder: its checkpoints, and the weights that it is used with."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from headwise.nn.lora import merged_weights
 
 CHECKPOINTS = "checkpoints"
 STATE = "state.json"
-"""In a checkpoint: where the run stood."""
+"""In a checkpoint: the state of the run."""
 AVERAGED = "average.safetensors"
 """In a checkpoint: the moving average of the weights, if the run has one."""
 
@@ -38,7 +38,7 @@ def best_checkpoint(run: Path) -> Path:
     state = read_json(finished[-1] / STATE)
     best_step = state.get("best_step") if isinstance(state, dict) else None
     if not isinstance(best_step, int):
-        raise CheckpointError(f"{finished[-1] / STATE}: damaged: it names no best step")
+        raise CheckpointError(f"{finished[-1] / STATE}: damaged: it has no best_step")
     best = step_folder(run, best_step)
     return best if best.is_dir() else finished[-1]
 

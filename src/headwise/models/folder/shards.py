@@ -1,7 +1,7 @@
-"""Named tensors in several files: each process that trains a model in parts writes the rows that it has.
+"""Sharded tensors: in sharded training each process writes its rows of each tensor to a file of its own.
 
-`model-00002-of-00004.safetensors` holds rows of each tensor as `NAME@FIRST`, where FIRST is the number of the first of
-them; a tensor that is not in parts keeps its name. A single file, `model.safetensors`, is read the same way.
+`model-00002-of-00004.safetensors` holds rows of each tensor as `NAME@FIRST`, where FIRST is the index of the first
+row; a tensor that is not sharded keeps its name. A single file, `model.safetensors`, is read the same way.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from headwise.files.tensors import load_tensors, save_tensors
 
 
 def save_shard(folder: Path, file: str, rank: int, size: int, parts: Mapping[str, Tensor]) -> None:
-    """Write this process's file in the place of `file`."""
+    """Write this process's shard of `file`."""
     save_tensors(folder / _name(file, rank, size), parts)
 
 
@@ -24,7 +24,7 @@ def has_tensors(folder: Path, file: str) -> bool:
 
 
 def read_parts(folder: Path, file: str) -> Iterator[tuple[str, int | None, Tensor]]:
-    """Names, the first row (None: it is whole) and tensors, of one file after the other."""
+    """Name, first row (None: the tensor is whole) and rows of each part, one file after the other."""
     paths = [folder / file]
     shards = _shards(folder, file)
     if shards and not paths[0].exists():
@@ -36,11 +36,11 @@ def read_parts(folder: Path, file: str) -> Iterator[tuple[str, int | None, Tenso
             try:
                 yield name, int(first) if at else None, tensor
             except ValueError:
-                raise CheckpointError(f"{path}: damaged: it has no part {key}") from None
+                raise CheckpointError(f"{path}: damaged: {key!r} is not the name of a part") from None
 
 
 def load_whole(folder: Path, file: str) -> dict[str, Tensor]:
-    """All tensors, put together."""
+    """All tensors, concatenated from their parts."""
     whole: dict[str, Tensor] = {}
     parts: dict[str, dict[int, Tensor]] = {}
     for name, first, tensor in read_parts(folder, file):

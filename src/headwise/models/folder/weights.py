@@ -1,6 +1,6 @@
 """Weights as named tensors, to and from a model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ Weights = dict[str, Tensor]
 
 
 def weights_of(model: nn.Module) -> Weights:
-    """Every parameter once: a matrix that is tied has one name."""
+    """The parameters of a model by name; a tied matrix has one name."""
     return dict(model.named_parameters())
 
 
@@ -21,7 +21,7 @@ def parameter_count(model: nn.Module) -> int:
 
 
 def set_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Copy the weights into the model; a name too many or too few or another shape is an error."""
+    """Copy the weights into the model; they must fit it exactly."""
     check_weights(model, weights, where)
     with torch.no_grad():
         for name, parameter in weights_of(model).items():
@@ -29,19 +29,26 @@ def set_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
 
 
 def check_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """An error that names what is missing, too much or of another shape; the model may be one without memory."""
+    """Refuse weights that do not fit a model exactly; the model may be on the meta device."""
     own = weights_of(model)
-    missing, unexpected = own.keys() - weights.keys(), weights.keys() - own.keys()
-    if missing or unexpected:
-        problems = [f"missing: {', '.join(sorted(missing)[:5])}"] if missing else []
-        problems += [f"unexpected: {', '.join(sorted(unexpected)[:5])}"] if unexpected else []
-        raise CheckpointError(f"{where}: its weights are not this model's ({'; '.join(problems)})")
+    check_names(sorted(own.keys() - weights.keys()), sorted(weights.keys() - own.keys()), where)
     for name, tensor in own.items():
         if tensor.shape != weights[name].shape:
             shapes = f"{tuple(weights[name].shape)} instead of {tuple(tensor.shape)}"
             raise CheckpointError(f"{where}: {name} has the shape {shapes}")
         if (tensor.dtype == torch.int8) != (weights[name].dtype == torch.int8):
             raise CheckpointError(f"{where}: {name} is {weights[name].dtype} instead of {tensor.dtype}")
+
+
+def check_names(missing: Sequence[str], unexpected: Sequence[str], where: str) -> None:
+    """Refuse weights of which some are missing or unexpected."""
+    problems = [
+        f"{what}: {', '.join(names[:5])}" + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        for what, names in (("missing", missing), ("unexpected", unexpected))
+        if names
+    ]
+    if problems:
+        raise CheckpointError(f"{where}: the weights do not match the config ({'; '.join(problems)})")
 
 
 def check_depth(config: ModelConfig, tensors: int, where: str) -> None:
@@ -53,9 +60,9 @@ def check_depth(config: ModelConfig, tensors: int, where: str) -> None:
 
 
 def adopt_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Give a model that was built without memory (on the meta device) these very tensors, ties kept.
+    """Put these tensors into a model on the meta device; ties are kept.
 
-    Nothing is drawn at random and nothing copied, so a large model loads as fast as its file is read.
+    Nothing is initialised or copied, so a large model loads as fast as its file is read.
     """
     check_weights(model, weights, where)
     parameters: dict[int, nn.Parameter] = {}

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from headwise.errors import CheckpointError
-from headwise.models.folder.weights import Weights
+from headwise.models.folder.weights import Weights, check_names
 from headwise.nn.positions import Sinusoidal
 
 
@@ -175,8 +175,7 @@ def to_ours(names: Names, tensors: Mapping[str, Tensor], where: str) -> Weights:
     wanted = [name.theirs for name in names if isinstance(name, Rule)]
     missing = [name for name in wanted if name not in tensors]
     unexpected = sorted(set(tensors) - {name.theirs for name in names})
-    if missing or unexpected:
-        raise CheckpointError(f"{where}: the weights do not match the config ({_named(missing, unexpected)})")
+    check_names(missing, unexpected, where)
     weights: Weights = {}
     for name in names:
         if isinstance(name, Rule):
@@ -220,12 +219,3 @@ def _check_redundant(name: Copy | Computed, tensors: Mapping[str, Tensor], where
         )
     ):
         raise CheckpointError(f"{where}: {name.theirs} is not the position table that the config describes")
-
-
-def _named(missing: Sequence[str], unexpected: Sequence[str]) -> str:
-    def some(names: Sequence[str]) -> str:
-        return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-    problems = [f"missing: {some(missing)}"] if missing else []
-    problems += [f"unexpected: {some(unexpected)}"] if unexpected else []
-    return "; ".join(problems)

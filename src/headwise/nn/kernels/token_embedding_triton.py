@@ -28,6 +28,6 @@ def _embed(
     inside = column < WIDTH
     let_next_begin_and_wait(OVERLAP)
     token, place = tl.load(token_pointer + row), tl.load(place_pointer + row)
-    meant = tl.load(table_pointer + token * WIDTH + column, inside, 0.0).to(tl.float32)
-    where = tl.load(position_pointer + place * WIDTH + column, inside, 0.0).to(tl.float32)
-    tl.store(out_pointer + row * WIDTH + column, (meant + where).to(out_pointer.dtype.element_ty), inside)
+    vector = tl.load(table_pointer + token * WIDTH + column, inside, 0.0).to(tl.float32)
+    offset = tl.load(position_pointer + place * WIDTH + column, inside, 0.0).to(tl.float32)
+    tl.store(out_pointer + row * WIDTH + column, (vector + offset).to(out_pointer.dtype.element_ty), inside)

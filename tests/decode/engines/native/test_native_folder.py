@@ -128,7 +128,7 @@ def test_sizes_of_no_model_never_reach_the_engine(changes: dict[str, object], fo
     del described["digest"]  # as in those from before there were any
     described["model"] = override(described["model"], changes)
     (tmp_path / "small" / "config.json").write_text(json.dumps(described))
-    with pytest.raises(CheckpointError, match=r"describes no model|damaged: model"):
+    with pytest.raises(CheckpointError, match=r"does not describe a valid model|damaged: model"):
         Translator(tmp_path / "small")
 
 

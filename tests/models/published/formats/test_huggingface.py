@@ -154,7 +154,7 @@ def test_a_tensor_larger_than_its_memory_is_refused(tmp_path: Path) -> None:
 CONFIGS = {
     "not valid JSON": b"{",
     "not UTF-8|not valid JSON": b"\xff\xfe\xfa",
-    "'a' is there twice": b'{"a": 1, "a": 2}',
+    "'a' is a duplicate key": b'{"a": 1, "a": 2}',
     "NaN": b'{"a": NaN}',
     "must be a JSON object": b"[1]",
     "recursion|not valid JSON": b"[" * 100_000,
@@ -191,7 +191,7 @@ def test_an_index_cannot_lead_out_of_its_folder(tmp_path: Path, name: Any) -> No
     (tmp_path / "a.safetensors").write_bytes(next((tmp_path / "model").glob("*-00001-*.safetensors")).read_bytes())
     index["weight_map"]["a"] = name
     (tmp_path / "model/model.safetensors.index.json").write_text(json.dumps(index))
-    refused(tmp_path / "model", "no file in its own folder")
+    refused(tmp_path / "model", "not a file in the same folder")
 
 
 def test_index_and_shards_must_agree(tmp_path: Path) -> None:
@@ -200,8 +200,8 @@ def test_index_and_shards_must_agree(tmp_path: Path) -> None:
     for wrong, message in (
         ({}, "no weight_map"),
         ({"weight_map": ["a"]}, "no weight_map"),
-        ({"weight_map": {**listed, "z": listed["a"]}}, "z should be there"),
-        ({"weight_map": {name: file for name, file in listed.items() if name != "a"}}, "a is there"),
+        ({"weight_map": {**listed, "z": listed["a"]}}, "missing: z"),
+        ({"weight_map": {name: file for name, file in listed.items() if name != "a"}}, "unexpected: a"),
     ):
         path.write_text(json.dumps(wrong))
         refused(tmp_path, message)
