@@ -1,13 +1,13 @@
-"""The GPU kernels against the library's own: attention inside short sentences, and the loss over the vocabulary.
+"""The GPU kernels against PyTorch's: attention within short sentences, and the loss over the vocabulary.
 
     python benchmarks/kernels_gpu.py
     python benchmarks/kernels_gpu.py --only attention --tiles 32:1:32x2:32x2,64:1:32x4:64x4,128:8:32x4:32x8
     python benchmarks/kernels_gpu.py --only sweep loss --budget 300
 
-Sentences have the lengths of WMT's (about 25 tokens); dtype is bfloat16. Every part first holds the kernel against its
-plain version. Attention is timed as a CUDA graph of ten calls, so that the time in which Python asks for them does not
-count; a row has the microseconds of one call. A part that fails says so in a row, and the others go on. One JSON line
-a row, written as it is found.
+Sentences have the lengths of WMT's (about 25 tokens); the dtype is bfloat16. Every part first compares the kernel with
+its plain version. Attention is timed as a CUDA graph of ten calls, so that launches from Python do not count; a row has
+the microseconds of one call. A part that fails is reported in a row, and the others continue. One JSON line per row,
+written immediately.
 
 A choice of tiles is a list of LENGTH:STRIPE:QUERIESxWARPS:QUERIESxWARPS (forward, backward), see `short_attention`.
 """
@@ -22,6 +22,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -42,9 +43,9 @@ from headwise.train.step.loss import TokenLoss, plain_cross_entropy, projected_c
 
 HEADS, WIDTH = 8, 64
 TYPICAL = 24
-"""Median length of a sentence, and the length of those in a batch that is padded as little as can be."""
+"""Median length of a sentence, and the length of sentences in a batch with the least possible padding."""
 TOLERANCE = 0.03
-"""Largest difference to float32, in parts of the largest number: bfloat16 keeps eight bits."""
+"""Largest difference from float32, relative to the largest number: bfloat16 has eight bits of precision."""
 KINDS = ("self", "causal", "cross")
 
 SWEEP: dict[int, list[tuple[str, str]]] = {
@@ -52,7 +53,7 @@ SWEEP: dict[int, list[tuple[str, str]]] = {
     64: [("1", "32x4:64x4"), ("2", "32x4:64x4"), ("1", "64x4:32x4"), ("1", "32x2:64x8")],
     128: [("8", "32x4:32x8"), ("1", "32x4:32x8"), ("1", "32x8:128x8"), ("16", "32x4:32x8"), ("8", "32x8:32x4")],
 }
-"""By tile: what to put in its place (stripe, and how it works), one at a time. The first of each is what is set."""
+"""Alternatives to try for each tile (stripe, and settings), one at a time. The first of each is the current one."""
 
 
 def main() -> None:
@@ -70,7 +71,7 @@ def main() -> None:
 
 
 def attempt(name: str, work: Callable[[], object], path: Path | None) -> None:
-    """A failure is a row too."""
+    """Run a part; a failure becomes a row too."""
     try:
         work()
     except Exception as error:
@@ -101,7 +102,7 @@ def starts(lengths: Sequence[int], most: int) -> Tensor:
 
 
 def batch(kind: str, tokens: int) -> tuple[Tensor, Tensor]:
-    """Starts of queries and of keys: of a cross-attention they differ a little, as two languages do."""
+    """Starts of queries and of keys; in cross-attention they differ a little, as two languages do."""
     lengths = wmt_lengths(tokens)
     most = math.ceil(len(lengths) / 64) * 64
     own = starts(lengths, most)
@@ -118,11 +119,11 @@ def values(*shape: int, seed: int = 0) -> Tensor:
 
 
 Attention = tuple[Callable[[], Tensor], list[Tensor]]
-"""A call, and what it has a gradient for."""
+"""A call, and the tensors that it has gradients for."""
 
 
 def our_kernel(kind: str, queries: Tensor, keys: Tensor, longest: int = 0, dropout: float = 0.0) -> Attention:
-    """On joint projections."""
+    """The kernel, on joint projections."""
     if kind == "cross":
         q, kv = values(int(queries[-1]), HEADS, WIDTH), values(int(keys[-1]), 2, HEADS, WIDTH, seed=1)
         return lambda: packed_cross_attention(q, kv, queries, keys, longest=longest, dropout=dropout), [q, kv]
@@ -166,7 +167,7 @@ SYSTEMS = {
 
 
 def microseconds(call: Callable[[], object], calls: int = 10, repeats: int = 7) -> float:
-    """Of one call, on the GPU alone: the median over replays of a graph of several."""
+    """Microseconds of one call on the GPU: the median over replays of a graph of several calls."""
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):
@@ -244,7 +245,7 @@ def checks(args: argparse.Namespace) -> None:
 
 
 def check_graph(path: Path | None) -> None:
-    """Each replay of a recorded dropout must drop something else, and about its share."""
+    """Each replay of a captured dropout must drop different elements, and about the right share."""
     where = starts([30, 60, 100, 200], 8)
     rows = int(where[-1])
     q, v = torch.zeros(rows, 3, 1, WIDTH, device="cuda"), torch.ones(rows, 1, WIDTH, device="cuda")
@@ -265,7 +266,7 @@ def check_graph(path: Path | None) -> None:
 
 
 def check_compiled(path: Path | None) -> None:
-    """A layer around the kernel through the compiler, in one piece."""
+    """Compile a layer around the kernel as one graph."""
     where = starts([5, 17, 33, 90], 8)
 
     def layer(x: Tensor, weight: Tensor) -> Tensor:
@@ -336,7 +337,7 @@ def measure_attention(
 
 
 def sweep(args: argparse.Namespace) -> None:
-    """One tile's way of working changed at a time."""
+    """Times with the settings of one tile changed at a time."""
     for place, (length, choices) in enumerate(SWEEP.items()):
         for stripe, how in choices:
             if time.perf_counter() > args.until:
@@ -348,7 +349,7 @@ def sweep(args: argparse.Namespace) -> None:
 
 
 def losses(args: argparse.Namespace) -> None:
-    """Time of a forward and backward pass, and the most memory it took on top of inputs."""
+    """Time of a forward and backward pass, and its peak memory beyond the inputs."""
     for vocabulary in args.vocabulary:
         hidden, weight = values(args.tokens, 512), torch.randn(vocabulary, 512, device="cuda") / 16
         weight.requires_grad_()
@@ -364,8 +365,9 @@ def plain(hidden: Tensor, weight: Tensor, targets: Tensor) -> TokenLoss:
 
 
 def chunked(hidden: Tensor, weight: Tensor, targets: Tensor) -> TokenLoss:
-    """In chunks, each step an operation of the library."""
-    return TokenLoss(*loss_module._ProjectedCrossEntropy.apply(hidden, weight, None, targets, 0.1, None, True))
+    """The loss in chunks without the kernel, by PyTorch's own operations."""
+    with mock.patch.object(loss_module, "usable_on", return_value=False):
+        return projected_cross_entropy(hidden, weight, targets, 0.1)
 
 
 def ours(hidden: Tensor, weight: Tensor, targets: Tensor) -> TokenLoss:
