@@ -156,7 +156,7 @@ def test_other_images_are_not_the_same_run(data: Path, tmp_path: Path) -> None:
     small = {"steps": 1, "batch_tokens": 16}
     train(recipe(tmp_path / "data", tmp_path / "run", test=False, train=small), quiet)
     np.savez(tmp_path / "data" / "train.npz", images=images, labels=labels[::-1])
-    with pytest.raises(ConfigError, match="begun with other data"):
+    with pytest.raises(ConfigError, match="started with other data"):
         train(recipe(tmp_path / "data", tmp_path / "run", test=False, train={**small, "steps": 2}), quiet)
 
 

@@ -159,8 +159,8 @@ def test_compiled_layers_keep_their_names(tmp_path: Path, text: Path, monkeypatc
     ("task", "settings", "error", "message"),
     [
         ("causal_lm", {"model.family": "masked_lm"}, ConfigError, "does not continue text"),
-        ("masked_lm", {"model.family": "causal_lm"}, ConfigError, "cannot fill in blanks"),
-        ("masked_lm", {"model.output.language_head": False}, ConfigError, "cannot fill in blanks"),
+        ("masked_lm", {"model.family": "causal_lm"}, ConfigError, "cannot predict masked tokens"),
+        ("masked_lm", {"model.output.language_head": False}, ConfigError, "cannot predict masked tokens"),
         ("masked_lm", {"language.next_sentence": True}, ConfigError, r"needs model\.output\.next_sentence"),
         ("masked_lm", {"language.mask": 1.0}, ConfigError, r"language\.mask"),
         ("causal_lm", {"language.block": 1}, ConfigError, r"language\.block"),

@@ -18,7 +18,7 @@ from headwise.train.job import Scored
 from headwise.train.step.schedules import peak, warmup_steps
 
 DISTILLATION = "distillation.json"
-"""In the folder of a distilled model: its teacher, and how the two compare."""
+"""File in the folder of a distilled model: its teacher, and the comparison of the two."""
 DISTILLED = "## Distilled"
 
 
@@ -34,7 +34,7 @@ class Card:
 
     title: str
     summary: str
-    """A sentence or two: what kind of model, what shape."""
+    """A sentence or two about the kind and the shape of the model."""
     data: Sequence[str]
     """Lines before the table of files."""
     files: Iterable[SourceFile]
@@ -77,7 +77,7 @@ def model_card(
             for file in card.files
         ),
         "",
-        "The licence of the data binds those who pass the model on: see the table, and ask where it says",
+        "Whoever passes the model on is bound by the licences of the data: see the table, and ask where it says",
         "'not stated'.",
         "",
         "## Training",
@@ -116,8 +116,18 @@ def with_distillation(card: str, run: Path, step: int) -> str:
     return "\n".join([card, DISTILLED, "", *lines, ""])
 
 
+def shape_of(loaded: LoadedModel) -> str:
+    """The shape of a model, in words."""
+    model = loaded.config
+    encoder = f"{model.encoder_side.layers}+" if model.family == "encoder_decoder" else ""
+    return (
+        f"{encoder}{model.layers} layers, width {model.width}, {model.attention.heads} heads, "
+        f"feed-forward {model.feed_forward.hidden}, {parameter_count(loaded.model) / 1e6:.1f} million parameters"
+    )
+
+
 def batches_of(recipe: Recipe, unit: str = "tokens") -> str:
-    """The size of a step, in words."""
+    """The batch size, in words."""
     times = f" times {recipe.train.accumulate}" if recipe.train.accumulate > 1 else ""
     return f"batches of {recipe.train.batch_tokens:,} {unit}{times}"
 
@@ -130,17 +140,14 @@ def translation_card(
     scores: Mapping[str, Scored],
     source: str,
 ) -> str:
-    model = loaded.config
     directions = ", ".join(f"{s or '?'} to {t or '?'}" for s, t in loaded.task.directions)
     read = sum(report.read for report in prepared.reports)
     kept = sum(report.kept for report in prepared.reports)
     held_out = ["", "The validation pairs were held out of the training data."] if not recipe.data.valid else []
     card = Card(
         title=f"Translation model, {directions}",
-        summary=f"An encoder-decoder Transformer trained with Headwise: {model.encoder_side.layers}+{model.layers} "
-        f"layers, width {model.width}, {model.attention.heads} heads, feed-forward {model.feed_forward.hidden}, "
-        f"{parameter_count(loaded.model) / 1e6:.1f} million parameters, {prepared.tokenizer.size:,} tokens "
-        f"({prepared.tokenizer.kind}).",
+        summary=f"An encoder-decoder Transformer trained with Headwise: {shape_of(loaded)}, a vocabulary of "
+        f"{prepared.tokenizer.size:,} tokens ({prepared.tokenizer.kind}).",
         data=[f"{read:,} training pairs were read, {kept:,} kept after cleaning.", *held_out],
         files=prepared.files,
         counted="pairs",

@@ -1,4 +1,4 @@
-"""Labelled examples of a recipe: read, tokenised, encoded."""
+"""Labelled examples of a recipe: read, split into training and validation, and encoded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

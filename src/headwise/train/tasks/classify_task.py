@@ -1,4 +1,4 @@
-"""The task of classifying texts, or pairs of texts, with an encoder or a decoder; or of regression on them."""
+"""Classification of texts or pairs of texts, with an encoder or a decoder; or regression on them."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -37,14 +37,14 @@ from headwise.train.tasks.classify_data import Data, encode, files, own_tokenize
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
-    """Refuse a recipe that would only fail later."""
+    """Refuse a recipe that would otherwise fail late."""
     with torch.device("meta"):
         classifier = build(dataclasses.replace(recipe.model, classes=2), 8, 0)
     body = classifier.body if isinstance(classifier, Classifier) else classifier
     if isinstance(body, VisionTransformer):
-        raise ConfigError("a model of the family vision sees pictures: the task for them is images")
+        raise ConfigError("a model of the family vision classifies images: choose the task images")
     if recipe.classify.language_model and isinstance(body, MaskedLM):
-        raise ConfigError("classify.language_model is for decoders: an encoder sees the words it would predict")
+        raise ConfigError("classify.language_model is for decoders: an encoder sees the tokens that it would predict")
     if recipe.text.sampling:
         raise ConfigError("text.sampling is for translation: a classifier sees each text as it is")
     for name in metric_names(recipe.classify):
@@ -52,7 +52,7 @@ def check(recipe: Recipe, model: nn.Module) -> None:
         if (name in OF_NUMBERS) != recipe.classify.regression:
             what = "a regression" if recipe.classify.regression else "a classification"
             raise ConfigError(f"classify.metrics: {name} cannot measure {what}")
-    for corpus in (*recipe.data.train, *recipe.data.valid, *recipe.data.test):  # a misspelt name must show at once
+    for corpus in (*recipe.data.train, *recipe.data.valid, *recipe.data.test):  # found now, not late
         if next(iter(read_labelled(corpus, recipe.data, recipe.classify)), None) is None:
             raise DataError(f"{corpus.labelled[0]} has no examples")
 
@@ -91,7 +91,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Clas
 def classifier_config(config: ModelConfig, classes: int) -> ModelConfig:
     """The model with a classifier on top, and without an encoder's language head.
 
-    The first token of a decoder attends to nothing but itself, so its last one is pooled instead.
+    The first token of a decoder attends only to itself, so the last token is used for pooling instead of the first.
     """
     encoder = config.family == "masked_lm"
     pooling = "last" if config.pooling.kind == "first" and not encoder else config.pooling.kind

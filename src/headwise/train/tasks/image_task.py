@@ -1,4 +1,4 @@
-"""The task of classifying images. `train.batch_tokens` counts images here."""
+"""Image classification. For this task, `train.batch_tokens` counts images."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -34,20 +34,23 @@ from headwise.models.folder.weights import parameter_count
 from headwise.models.vision import VisionTransformer
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored, note_few
-from headwise.train.report.card import Card, batches_of, model_card
+from headwise.train.report.card import Card, batches_of, model_card, shape_of
 from headwise.train.run_folder import FOLDER, data_folder
 from headwise.train.set_names import VALIDATION, file_names, named_sets
 from headwise.train.start import new_model, presets_of, starting_point
 from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss
 
+Measured = tuple[Store, NDArray[np.int64]]
+"""Images to measure a model on: a store, and the numbers of the images in it."""
+
 
 def check(recipe: Recipe, model: nn.Module) -> None:
-    """Refuse a recipe that would only fail later."""
+    """Refuse a recipe that would otherwise fail late."""
     body = model.body if isinstance(model, Classifier) else model
     if not isinstance(body, VisionTransformer):
         raise ConfigError(
-            f"a model of the family {recipe.model.family} sees no images: choose vision, such as the presets "
+            f"a model of the family {recipe.model.family} cannot classify images: choose vision, such as the presets "
             f"{presets_of('vision')}"
         )
     if recipe.text.sampling:
@@ -69,7 +72,7 @@ class ImageScores:
 
     images: int
     accuracy: float
-    """The share of images whose class was predicted as the most probable."""
+    """The share of images whose most probable class is right."""
     loss: float
     """Mean negative log-likelihood of the true class."""
 
@@ -87,7 +90,7 @@ class ImageJob:
     stream: ImageStream
     objective: Objective
     validate: Validate | None
-    scored: Mapping[str, tuple[Store, NDArray[np.int64]]]
+    scored: Mapping[str, Measured]
     """The sets that the finished model is measured on, by name."""
     data_key: str
     sizes: Mapping[str, int]
@@ -121,29 +124,22 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
     cache = data_folder(recipe, run)
     sources = read_sources(recipe, cache, say)
     train, valid, tests = ([each for each in sources if each.role == role] for role in ("train", "valid", "test"))
-    whole = joined([each.images for each in train])
+    whole = all_images(train)
     recipe, classes = with_classes(recipe, whole.classes)
-    patches = recipe.model.image_patches
-
     start = starting_point(recipe, device)
-    if start is not None and start.task.image_mean:
-        mean, deviation = start.task.image_mean, start.task.image_std
-    else:
-        mean, deviation = channel_statistics(whole.images)
-        if len(mean) == 1:  # grey images for a model of colour images
-            mean, deviation = mean * patches.channels, deviation * patches.channels
     model = start.model if start else new_model(recipe, 0, 0).to(device)
+    patches, (mean, deviation) = recipe.model.image_patches, channel_scale(recipe, start, whole)
     task = dataclasses.replace(
         start.task if start else Task(), kind="images", labels=classes, image_mean=mean, image_std=deviation
     )
     normalisation = Normalisation(mean, deviation, patches.channels, patches.image_size)
 
-    def stored(images: ImageSet) -> tuple[Store, NDArray[np.int64]]:
+    def stored(images: ImageSet) -> Measured:
         return Store(images, normalisation, device), np.arange(len(images))
 
     store = Store(whole, normalisation, device)
-    training, held = split([len(each.images) for each in train], 0 if valid else recipe.data.held_out, recipe.seed)
-    validating = stored(joined([each.images for each in valid])) if valid else (store, held)
+    training, held_out = split([len(each.images) for each in train], 0 if valid else recipe.data.held_out, recipe.seed)
+    validating = stored(all_images(valid)) if valid else (store, held_out)
     names = named_sets([file_names([str(each.path)]) for each in tests])
     measured = {name: stored(each.images) for name, each in zip(names, tests, strict=True)}
     if not measured and len(validating[1]):
@@ -169,6 +165,17 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> Image
         {"training": sum(map(len, training)), "validation": len(validating[1])},
         source_files(sources, cache, say),
     )
+
+
+def channel_scale(
+    recipe: Recipe, start: LoadedModel | None, images: ImageSet
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation by channel that pixels are normalised with: the starting point's, or the data's."""
+    if start is not None and start.task.image_mean:
+        return start.task.image_mean, start.task.image_std
+    mean, deviation = channel_statistics(images.images)
+    repeats = recipe.model.image_patches.channels if len(mean) == 1 else 1  # grey images for a model of colour images
+    return mean * repeats, deviation * repeats
 
 
 @dataclass(frozen=True)
@@ -201,6 +208,10 @@ def read_sources(recipe: Recipe, cache: Path, say: Say) -> list[Source]:
     return sources
 
 
+def all_images(sources: Sequence[Source]) -> ImageSet:
+    return joined([each.images for each in sources])
+
+
 def source_files(sources: Sequence[Source], cache: Path, say: Say) -> list[SourceFile]:
     """The files of the card; a folder of images has no digest."""
     digests = hash_files([each.path for each in sources if each.path.is_file()], cache, say)
@@ -211,9 +222,9 @@ def source_files(sources: Sequence[Source], cache: Path, say: Say) -> list[Sourc
 
 
 def with_classes(recipe: Recipe, classes: tuple[str, ...]) -> tuple[Recipe, tuple[str, ...]]:
-    """The recipe with as many outputs as there are classes, unless it asks for more; and a name for each.
+    """The recipe with as many outputs as there are classes, unless it has more; and the name of each output.
 
-    The model of `init` may have had any number of classes: it does not count.
+    The number of classes of the model in `init` does not matter.
     """
     wanted = (None if recipe.init else recipe.model.classes) or len(classes)
     if wanted < len(classes):
@@ -259,7 +270,7 @@ def measure(model: nn.Module, store: Store, members: NDArray[np.int64], batch: i
     """Measure a model, which is in evaluation mode, on each of these images once."""
     nll = torch.zeros((), device=store.device)
     right = torch.zeros((), device=store.device, dtype=torch.long)
-    with torch.compiler.set_stance("force_eager"):  # compiling for this would take longer than it saves
+    with torch.compiler.set_stance("force_eager"):  # compilation would take longer than it saves
         for images, labels, count in ordered_images(store, members, batch):
             logits = model(images)[:count].float()
             nll += F.cross_entropy(logits, labels[:count], reduction="sum")
@@ -276,15 +287,14 @@ def image_card(
     scores: Mapping[str, Scored],
     source: str,
 ) -> str:
-    model, task, patches = loaded.config, loaded.task, loaded.config.image_patches
+    task, patches = loaded.task, loaded.config.image_patches
     names = ", ".join(task.labels[:20]) + (" ..." if len(task.labels) > 20 else "")
     held_out = "" if recipe.data.valid else ", held out of the training data"
     card = Card(
         title=f"Image classifier, {len(task.labels)} classes",
-        summary=f"A Vision Transformer trained with Headwise: {model.layers} layers, width {model.width}, "
-        f"{model.attention.heads} heads, feed-forward {model.feed_forward.hidden}, images of "
+        summary=f"A Vision Transformer trained with Headwise: {shape_of(loaded)}, images of "
         f"{patches.image_size}x{patches.image_size} pixels in patches of {patches.patch_size}, {patches.channels} "
-        f"channels, {parameter_count(loaded.model) / 1e6:.1f} million parameters. Its classes: {names}.",
+        f"channels. Its classes: {names}.",
         data=[
             f"{sizes['training']:,} images for training, {sizes['validation']:,} for validation{held_out}. Pixels "
             f"from 0 to 1 are normalised with the means {_rounded(task.image_mean)} and the standard deviations "

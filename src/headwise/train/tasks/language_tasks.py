@@ -1,29 +1,34 @@
-"""Shared by the tasks causal_lm and masked_lm: prepared text, the figures, the card."""
+"""The job of a language model, causal or masked: prepared text, scores, model card."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from headwise.config import DataConfig, Recipe
+import torch
+
+from headwise.config import Recipe
+from headwise.data.batch.stream import Stream
 from headwise.data.prepare.plain_text import PreparedText, TextPreparation, TokenText
+from headwise.data.prepare.result import SourceFile
 from headwise.data.read.text_files import text_paths
 from headwise.errors import ConfigError, DataError
 from headwise.metrics import shown
-from headwise.models.folder.description import LoadedModel
+from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
-from headwise.text.tokenizer import Tokenizer
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored
-from headwise.train.report.card import Card, batches_of, model_card
+from headwise.train.report.card import Card, batches_of, model_card, shape_of
 from headwise.train.run_folder import data_folder
 from headwise.train.set_names import VALIDATION, test_set_names
+from headwise.train.start import first_model, given_tokenizer, starting_point
+from headwise.train.step.learner import Objective, Validate
 
 
 @dataclass(frozen=True)
 class LanguageScores:
-    """How well tokens are predicted."""
+    """The scores of a language model on one text."""
 
     tokens: int
     loss: float
@@ -32,7 +37,7 @@ class LanguageScores:
     """Per character of the text: comparable between tokenizers, which figures per token are not."""
     word_perplexity: float | None = None
     accuracy: float | None = None
-    """The share of tokens that were predicted as the most probable."""
+    """The share of tokens whose most probable prediction is right."""
 
     @property
     def perplexity(self) -> float:
@@ -53,69 +58,89 @@ class LanguageScores:
 
 
 def check_language(recipe: Recipe) -> None:
-    """Refuse a recipe that would only fail later."""
+    """Refuse a recipe that would otherwise fail late."""
     if recipe.text.sampling:
         raise ConfigError("text.sampling is for translation: a language model sees each text as it is")
     if recipe.model.position_limit < recipe.language.block:
         raise ConfigError("model.positions.max_positions must be at least language.block")
     for path in text_paths([*recipe.data.train, *recipe.data.valid, *recipe.data.test], recipe.data):
-        if not path.is_file():  # a misspelt name must not show only after days of training
+        if not path.is_file():  # found now, not after days of training
             raise DataError(f"{path}: no such file")
 
 
-def open_text(recipe: Recipe, run: Path, say: Say, tokenizer: Tokenizer | None, *, mask: bool = False) -> PreparedText:
-    """The recipe's text as tokens; `mask`: a tokenizer that is trained here gets a mask token."""
-    cache = data_folder(recipe, run)
-    return TextPreparation.of(recipe.data, recipe.text, cache, say, tokenizer, mask=mask).prepare()
+def open_text(
+    recipe: Recipe, run: Path, device: torch.device, say: Say, *, mask: bool = False
+) -> tuple[PreparedText, LoadedModel]:
+    """The recipe's text as tokens, and its model; `mask`: a tokenizer that is trained here gets a mask token."""
+    start = starting_point(recipe, device)
+    tokenizer = given_tokenizer(start, recipe)
+    prepared = TextPreparation.of(
+        recipe.data, recipe.text, data_folder(recipe, run), say, tokenizer, mask=mask
+    ).prepare()
+    task = Task(kind=recipe.task, max_tokens=recipe.language.block)
+    return prepared, first_model(start, recipe, prepared.tokenizer, task, device)
 
 
-def final_texts(prepared: PreparedText, data: DataConfig) -> dict[str, TokenText]:
-    """The texts that the finished model is measured on, by name: the test sets, or else the validation set."""
-    if not prepared.test:
-        return {VALIDATION: prepared.valid}
-    return dict(zip(test_set_names(data), prepared.test, strict=True))
+@dataclass(frozen=True)
+class LanguageJob:
+    """A job of either task."""
 
+    recipe: Recipe
+    prepared: PreparedText
+    loaded: LoadedModel
+    stream: Stream[Any]
+    objective: Objective
+    validate: Validate | None
+    metrics: tuple[str, ...]
+    score: Callable[[TokenText], LanguageScores]
+    shortest: int
+    """Tokens that a text needs for its score."""
+    unit: str = "tokens"
 
-def size_of_text(tokenizer: Tokenizer, ids: Any) -> tuple[int, int]:
-    """The characters and words of a text in tokens; what the vocabulary cannot spell is not counted."""
-    characters = words = 0
-    for start in range(0, len(ids), 1 << 16):
-        text = tokenizer.decode(ids[start : start + (1 << 16)].tolist())
-        characters += len(text)
-        words += len(text.split())
-    return characters, words
+    @property
+    def data_key(self) -> str:
+        return self.prepared.folder.name
 
+    @property
+    def files(self) -> list[SourceFile]:
+        return self.prepared.files
 
-def describe(loaded: LoadedModel, prepared: PreparedText) -> str:
-    parameters = parameter_count(loaded.model) / 1e6
-    return (
-        f"{parameters:.1f} million parameters, "
-        f"{prepared.tokenizer.size:,} kinds of tokens, "
-        f"{len(prepared.train):,} training tokens, {len(prepared.valid):,} for validation"
-    )
+    @property
+    def kind(self) -> str:
+        return self.recipe.task.removesuffix("_lm")
 
+    def describe(self) -> str:
+        prepared = self.prepared
+        return (
+            f"{parameter_count(self.loaded.model) / 1e6:.1f} million parameters, a vocabulary of "
+            f"{prepared.tokenizer.size:,} tokens, {len(prepared.train):,} training tokens, "
+            f"{len(prepared.valid):,} for validation"
+        )
 
-def language_card(
-    kind: str,
-    layers: int,
-    recipe: Recipe,
-    prepared: PreparedText,
-    loaded: LoadedModel,
-    progress: RunState,
-    scores: Mapping[str, Scored],
-    source: str,
-) -> str:
-    model = loaded.config
-    held_out = [] if recipe.data.valid else ["The end of the training text was held out for validation."]
-    card = Card(
-        title=f"{kind.capitalize()} language model",
-        summary=f"A {kind} Transformer language model trained with Headwise: {layers} layers, width {model.width}, "
-        f"{model.attention.heads} heads, feed-forward {model.feed_forward.hidden}, "
-        f"{parameter_count(loaded.model) / 1e6:.1f} million parameters, "
-        f"{prepared.tokenizer.size:,} kinds of tokens ({prepared.tokenizer.kind}).",
-        data=[f"{len(prepared.train):,} training tokens in rows of {recipe.language.block}.", *held_out],
-        files=prepared.files,
-        counted="lines",
-        trained=f"{progress.tokens:,} predicted tokens, {batches_of(recipe)}",
-    )
-    return model_card(card, recipe, progress, scores, source)
+    def finish(self, say: Say) -> dict[str, LanguageScores]:
+        texts = {VALIDATION: self.prepared.valid}
+        if self.prepared.test:
+            texts = dict(zip(test_set_names(self.recipe.data), self.prepared.test, strict=True))
+        scores = {}
+        for name, text in texts.items():
+            if len(text) < self.shortest:
+                say(f"{name}: not measured: it has fewer than {self.shortest:,} tokens")
+                continue
+            with torch.no_grad():
+                scores[name] = self.score(text)
+            say(f"{name}:\n{scores[name]}")
+        return scores
+
+    def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
+        recipe, prepared = self.recipe, self.prepared
+        held_out = [] if recipe.data.valid else ["The end of the training text was held out for validation."]
+        card = Card(
+            title=f"{self.kind.capitalize()} language model",
+            summary=f"A {self.kind} Transformer language model trained with Headwise: {shape_of(self.loaded)}, a "
+            f"vocabulary of {prepared.tokenizer.size:,} tokens ({prepared.tokenizer.kind}).",
+            data=[f"{len(prepared.train):,} training tokens in rows of {recipe.language.block}.", *held_out],
+            files=prepared.files,
+            counted="lines",
+            trained=f"{progress.tokens:,} predicted tokens, {batches_of(recipe)}",
+        )
+        return model_card(card, recipe, progress, scores, source)

@@ -1,6 +1,6 @@
-"""The task of masked language modelling: masked tokens are predicted from both sides; and BERT's next-sentence task."""
+"""Masked language modelling: masked tokens are predicted from both sides; and BERT's next-sentence prediction."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,49 +11,45 @@ from torch import Tensor, nn
 
 from headwise.config import Recipe
 from headwise.data.batch.masked import MaskedBatch, MaskedStream
-from headwise.data.prepare.plain_text import PreparedText, TokenText
-from headwise.data.prepare.result import SourceFile
+from headwise.data.prepare.plain_text import TokenText
 from headwise.errors import ConfigError, DataError
-from headwise.models.folder.description import LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
-from headwise.train.checkpoint.run_state import RunState
-from headwise.train.job import Say, Scored
-from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
-from headwise.train.step.learner import Objective, Validate
+from headwise.train.job import Say
+from headwise.train.start import presets_of
+from headwise.train.step.learner import Validate
 from headwise.train.step.loss import TokenLoss, prediction_loss
-from headwise.train.tasks.language_tasks import (
-    LanguageScores,
-    check_language,
-    describe,
-    final_texts,
-    language_card,
-    open_text,
-)
+from headwise.train.tasks.language_tasks import LanguageJob, LanguageScores, check_language, open_text
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
     if getattr(model, "head", None) is None or not hasattr(model, "encode"):
         raise ConfigError(
-            f"the family {recipe.model.family} cannot fill in blanks: choose a masked_lm with a language_head, such as "
-            f"the presets {presets_of('masked_lm')}"
+            f"a model of the family {recipe.model.family} cannot predict masked tokens: choose a masked_lm with a "
+            f"language_head, such as the presets {presets_of('masked_lm')}"
         )
     if recipe.language.next_sentence and getattr(model, "next_sentence", None) is None:
         raise ConfigError("language.next_sentence needs model.output.next_sentence = true")
     check_language(recipe)
 
 
-def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "MaskedJob":
-    start = starting_point(recipe, device)
-    prepared = open_text(recipe, run, say, given_tokenizer(start, recipe), mask=True)
+def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> LanguageJob:
+    prepared, loaded = open_text(recipe, run, device, say, mask=True)
     tokenizer, block = prepared.tokenizer, recipe.language.block
-    loaded = first_model(start, recipe, tokenizer, Task(kind="masked_lm", max_tokens=block), device)
-    return MaskedJob(
+
+    def score(text: TokenText) -> LanguageScores:
+        figures = measure(loaded.model, masked_stream(text, tokenizer, recipe), 0)
+        return LanguageScores(figures.tokens, figures.loss, accuracy=figures.accuracy)
+
+    return LanguageJob(
         recipe,
         prepared,
         loaded,
         masked_stream(prepared.train, tokenizer, recipe),
         fill_in(recipe.train.label_smoothing),
         validator(prepared.valid, tokenizer, recipe) if len(prepared.valid) >= block else None,
+        ("loss", "accuracy"),
+        score,
+        shortest=block,
     )
 
 
@@ -61,48 +57,8 @@ def masked_stream(text: TokenText, tokenizer: Tokenizer, recipe: Recipe) -> Mask
     return MaskedStream(text, tokenizer, recipe.language, recipe.train.batch_tokens, recipe.seed)
 
 
-@dataclass(frozen=True)
-class MaskedJob:
-    recipe: Recipe
-    prepared: PreparedText
-    loaded: LoadedModel
-    stream: MaskedStream
-    objective: Objective
-    validate: Validate | None
-    metrics: tuple[str, ...] = ("loss", "accuracy")
-    unit: str = "tokens"
-
-    @property
-    def data_key(self) -> str:
-        return self.prepared.folder.name
-
-    @property
-    def files(self) -> list[SourceFile]:
-        return self.prepared.files
-
-    def describe(self) -> str:
-        return describe(self.loaded, self.prepared)
-
-    def finish(self, say: Say) -> dict[str, LanguageScores]:
-        scores = {}
-        for name, text in final_texts(self.prepared, self.recipe.data).items():
-            if len(text) >= self.recipe.language.block:
-                stream = masked_stream(text, self.prepared.tokenizer, self.recipe)
-                with torch.no_grad():
-                    figures = measure(self.loaded.model, stream, 0)
-                scores[name] = LanguageScores(figures.tokens, figures.loss, accuracy=figures.accuracy)
-                say(f"{name}:\n{scores[name]}")
-            else:
-                say(f"{name}: not measured: it has fewer than language.block tokens")
-        return scores
-
-    def card(self, progress: RunState, scores: Mapping[str, Scored], source: str) -> str:
-        layers = self.loaded.config.layers
-        return language_card("masked", layers, self.recipe, self.prepared, self.loaded, progress, scores, source)
-
-
 def fill_in(smoothing: float) -> Callable[[nn.Module, MaskedBatch], TokenLoss]:
-    """The objective, with logits for the masked tokens alone. The next-sentence loss, a mean over rows, is added to the
+    """The objective, with logits for the masked tokens only. The next-sentence loss, a mean over rows, is added to the
     mean over tokens."""
 
     def objective(model: Any, batch: MaskedBatch) -> TokenLoss:

@@ -1,4 +1,4 @@
-"""The task of translation: the loss of a batch, validation, and the scores of the finished model."""
+"""Translation: the loss of a batch, validation, and the scores of the finished model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,11 +36,11 @@ from headwise.train.step.loss import TokenLoss, divergence, prediction_loss
 PairBatch = PaddedBatch | PackedBatch
 
 PACKED = "-packed"
-"""Ends the data key of a run with packed batches: a position in them means nothing in padded ones."""
+"""Suffix of the data key with packed batches: a position in them is meaningless in padded ones."""
 
 
 def check(recipe: Recipe, model: nn.Module) -> None:
-    """Refuse a recipe that would only fail later."""
+    """Refuse a recipe that would otherwise fail late."""
     if not isinstance(model, EncoderDecoder):
         raise ConfigError(
             f"a model of the family {recipe.model.family} cannot translate: choose an encoder_decoder, such as the "
@@ -50,7 +50,7 @@ def check(recipe: Recipe, model: nn.Module) -> None:
         raise ConfigError(
             "model.positions.max_positions must be at least data.max_tokens + 2, for <sos>, <eos> and a tag"
         )
-    for corpus in recipe.data.test:  # a misspelt name should not show after days of training
+    for corpus in recipe.data.test:  # found now, not after days of training
         if next(iter(read_corpus(corpus, recipe.data)), None) is None:
             raise DataError(f"the test set {(corpus.pairs or corpus.source)[0]} is empty")
     if recipe.train.select_by == "bleu" and not recipe.train.validate_bleu:
@@ -63,8 +63,8 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
     prepared = PairPreparation.of(recipe.data, recipe.text, cache, recipe.seed, say, tokenizer).prepare()
     task = task_of(recipe, prepared)
     if start is not None:
-        told = dict.fromkeys(source for source, _ in task.directions) if start.task.sources else ()
-        task = replace(task, tags=start.task.tags, sources=tuple(told))
+        sources = dict.fromkeys(source for source, _ in task.directions) if start.task.sources else ()
+        task = replace(task, tags=start.task.tags, sources=tuple(sources))
         if len(task.directions) > 1 and not task.tags:
             raise ConfigError(f"the model in {recipe.init} has no language tags: train it in one direction only")
         note_new_directions(task, start.task, recipe.init, say)
@@ -75,10 +75,10 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
     loaded = first_model(start, recipe, prepared.tokenizer, task, device)
     packed = packs(recipe, run, loaded.model, device)
     if packed and not usable_on(device):
-        # With train.packed = "auto" batches are packed only if the run was begun on a GPU.
-        begun = "this run was begun with packed batches, as on a GPU, and continues with them"
-        what = begun if recipe.train.packed == "auto" else 'train.packed is "always"'
-        say(f"note: {what}: that is slow here, where the kernel for them cannot run (it needs a GPU and Triton)")
+        # With train.packed = "auto" batches are packed only if the run was started on a GPU.
+        started = "this run was started with packed batches, as on a GPU, and continues with them"
+        what = started if recipe.train.packed == "auto" else 'train.packed is "always"'
+        say(f"note: {what}: that is slow here, because their kernel cannot run (it needs a GPU and Triton)")
     return TranslationJob(
         recipe,
         prepared,
@@ -98,7 +98,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
 
 
 def note_new_directions(task: Task, before: Task, init: str, say: Say) -> None:
-    """Say which directions are new to the model that training starts from: they may be a mistake."""
+    """Report directions that are new to the model that training starts from: they may be a mistake."""
     known = [(source, target) for source, target in before.directions if target]
     new = [
         f"{source}-{target}"
@@ -162,7 +162,7 @@ def task_of(recipe: Recipe, prepared: Prepared) -> Task:
 
 
 def packs(recipe: Recipe, run: Path, model: nn.Module, device: torch.device) -> bool:
-    """Whether batches are packed: as the run was begun, else as the recipe says, else where the kernel for it runs."""
+    """Whether batches are packed: as when the run was started, else as in the recipe, else if their kernel can run."""
     wanted = recipe.train.packed
     assert isinstance(model, EncoderDecoder)
     possible = model.can_be_packed
@@ -174,7 +174,7 @@ def packs(recipe: Recipe, run: Path, model: nn.Module, device: torch.device) -> 
         before = read_data_key(run)[0].endswith(PACKED)
         if wanted != "auto" and before != (wanted == "always"):
             raise ConfigError(
-                f"{run} was begun with{'' if before else 'out'} packed batches: leave train.packed as it was, or "
+                f"{run} was started with{'' if before else 'out'} packed batches: leave train.packed as it was, or "
                 "choose another --out"
             )
         return before
@@ -194,8 +194,8 @@ def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> Pa
 
 
 def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Module, PairBatch], TokenLoss]:
-    """The objective: the whole target in one pass under the causal mask, each token predicted from those of the
-    reference before it. With `agreement`, in two passes that differ by their dropout (see config.py)."""
+    """The objective: all target tokens in one pass under the causal mask, each predicted from the reference tokens
+    before it. With `agreement`, two passes that differ in their dropout (see config.py)."""
 
     def objective(model: nn.Module, batch: PairBatch) -> TokenLoss:
         assert isinstance(model, EncoderDecoder)
@@ -207,7 +207,7 @@ def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Mo
         others, _, _ = predictions(model, batch)
         twice = prediction_loss(others, projection, wanted, smoothing, ignore=ignore)
         apart = divergence(states, others, projection, None if ignore is None else wanted != ignore)
-        # As in the paper, where the losses of both passes count whole, here halved to be those of one batch.
+        # As in the R-Drop paper, but halved: there the losses of both passes are summed.
         loss = (once.loss + twice.loss + agreement / 2 * apart) / 2
         return TokenLoss(loss, (once.nll + twice.nll) / 2)
 
@@ -215,7 +215,7 @@ def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Mo
 
 
 def predictions(model: EncoderDecoder, batch: PairBatch) -> tuple[Tensor, Tensor, int | None]:
-    """Hidden states [N, D], the tokens [N] to be predicted from them, and which of these stands for nothing, if any."""
+    """Hidden states [N, D], the tokens [N] to be predicted from them, and the id of padding among these, if any."""
     if isinstance(batch, PackedBatch):
         encoded = model.encode(batch.source, layout=batch.source_layout)
         states = model.decode(batch.shown, encoded, layout=batch.target_layout).hidden.squeeze(0)
@@ -253,10 +253,10 @@ def validator(
         return compare([result.text for result in results], targets).bleu
 
     def validate(model: nn.Module) -> dict[str, float]:
-        with torch.compiler.set_stance("force_eager"):  # each of the many shapes would be compiled anew
+        with torch.compiler.set_stance("force_eager"):  # it would compile for each of many shapes
             metrics = {"loss": [loss_of(model, valid) for valid in sets]}
             if bleu:
-                # The GPU engine would copy weights that change, and take memory that training needs.
+                # The GPU engine would have to copy the changing weights, and use memory that training needs.
                 engine = "plain" if device.type == "cuda" else AUTO
                 translator = Translator(loaded, device=str(device), engine=engine)
                 metrics["bleu"] = [bleu_of(translator, valid) for valid in sets]
@@ -289,6 +289,6 @@ def test(recipe: Recipe, prepared: Prepared, loaded: LoadedModel, say: Say) -> d
         options = TranslateOptions(beam=4)
         scores[name], _ = evaluate(translator, sources, targets, source, target, options=options)
         say(f"{name}:\n{scores[name]}")
-        if recipe.data.test:  # that a validation set is small was said at the start
+        if recipe.data.test:  # for a validation set, the note came at the start
             note_few(name, len(sources), "sentences", say)
     return scores
