@@ -578,7 +578,7 @@ def test_train_from_a_recipe_with_free_codes(tmp_path: Path, capsys: Capture) ->
     assert len(list((out / "checkpoints").glob("step-*"))) == 2
     assert "xx-yy" in (out / "README.md").read_text() or "xx" in (out / "README.md").read_text()
     ok(capsys, "translate", "--model", out, "--from", "xx", "--to", "yy", SOURCES[0])
-    assert "was begun with another recipe" in refused_training(capsys, *start[1:], "seed=4")
+    assert "was started with another recipe" in refused_training(capsys, *start[1:], "seed=4")
 
 
 def test_train_from_two_files_in_both_directions(tmp_path: Path, capsys: Capture) -> None:

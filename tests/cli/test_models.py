@@ -242,7 +242,7 @@ def test_fill_line_by_line(models: dict[str, Path], tmp_path: Path, capsys: Capt
     assert captured.out == expected
     assert captured.err.startswith("headwise: line 4: there is no blank")
     assert main([*map(str, start), "A ___ 龍", "A ___"]) == 0
-    assert capsys.readouterr().err == "headwise: text 1: with words that the model does not know\n"
+    assert capsys.readouterr().err == "headwise: text 1: has words that the model does not know\n"
 
 
 # --- embed ---------------------------------------------------------------------------------------------

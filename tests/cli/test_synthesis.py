@@ -146,7 +146,7 @@ def test_parts_of_a_back_translation(both: Path, tmp_path: Path, capsys: Capture
     for number in (3, 1):
         assert main([str(each) for each in back(both, text, out, "--tag", "<BT>", "--shard", f"{number}/3")]) == 0
         said = capsys.readouterr().err
-        assert f"part {number} of 3 is done; the last part to end writes {out}" in said
+        assert f"part {number} of 3 is done; the last part to finish writes {out}" in said
         assert re.search(rf"part {number} of 3: \d+ of {len(TARGETS) + 5} lines", said)
     assert not out.exists()
     assert "begun in 3 parts, not 1" in wrong(capsys, *back(both, text, out, "--tag", "<BT>"))
@@ -201,7 +201,7 @@ def test_back_translation_refuses(both: Path, teacher: Path, tmp_path: Path, cap
     text, out = lines_file(tmp_path / "text", TARGETS), tmp_path / "out.tsv"
     assert "give one of them" in wrong(capsys, *back(both, text, out, "--beam", 4, "--sample"))
     assert "--seed is for sampling" in wrong(capsys, *back(both, text, out, "--beam", 4, "--seed", 0))
-    assert "nothing but spaces" in wrong(capsys, *back(both, text, out, "--tag", " \t"))
+    assert "only white space" in wrong(capsys, *back(both, text, out, "--tag", " \t"))
     assert "written as .tsv" in wrong(capsys, *back(both, text, tmp_path / "out.txt"))
     assert "there is no folder" in wrong(capsys, *back(both, text, tmp_path / "nowhere" / "out.tsv"))
     assert "no such file" in wrong(capsys, *back(both, tmp_path / "nothing.de", out))
@@ -293,9 +293,9 @@ def test_translations_that_are_of_no_more_use_are_named(
     pairs, out = noisy(tmp_path), tmp_path / "out"
     monkeypatch.setattr("headwise.interrupt.StopRequest.__bool__", lambda self: True)
     assert main(student(teacher, out, "--pairs", pairs)) == 130
-    assert "translated anew" not in capsys.readouterr().err
+    assert "translated again" not in capsys.readouterr().err
     assert main(student(teacher, out, "--pairs", pairs, "--keep-references")) == 130
-    assert "all sources are translated anew" in capsys.readouterr().err
+    assert "all sources are translated again" in capsys.readouterr().err
 
 
 def test_a_recipes_vocabulary_beside_the_teachers_tokenizer(teacher: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -305,7 +305,7 @@ def test_a_recipes_vocabulary_beside_the_teachers_tokenizer(teacher: Path, tmp_p
     command.insert(2, str(recipe))
     command.remove("text.vocabulary=350")
     assert main(command) == 0
-    assert "text.vocabulary of the recipe: ignored" in capsys.readouterr().err
+    assert "ignoring text.vocabulary of the recipe" in capsys.readouterr().err
 
 
 def translations_of(out: Path) -> list[bytes]:
@@ -323,7 +323,7 @@ def test_parts_of_a_distillation(teacher: Path, tmp_path: Path, capsys: Capture)
     for number in (2, 3):
         assert main(student(teacher, out, *data, "--shard", f"{number}/3")) == 0
         said = capsys.readouterr().err
-        assert f"part {number} of 3 is done; the last part to end trains the student" in said
+        assert f"part {number} of 3 is done; the last part to finish trains the student" in said
         assert re.search(rf"part {number} of 3: \d+ of \d+ lines", said)
     assert translations_of(out) == []
     assert main(student(teacher, out, *data, "--shard", "1/3")) == 0
@@ -391,7 +391,7 @@ def test_stopping_between_two_chunks(
     monkeypatch.setattr("headwise.interrupt.StopRequest.__bool__", lambda self: True)
     pairs, out = noisy(tmp_path), tmp_path / "out"
     assert main(student(teacher, out, "--pairs", pairs)) == 130
-    assert "the same command continues" in capsys.readouterr().err
+    assert "run the same command again to continue" in capsys.readouterr().err
     monkeypatch.undo()
     assert main(student(teacher, out, "--pairs", pairs)) == 0
     capsys.readouterr()
@@ -409,8 +409,8 @@ def test_stopping_between_two_chunks(
         (["--pairs", "x.tsv", "--set", "data.both_directions=true"], "distill in one direction"),
         (["--pairs", "x.tsv", "--set", "train.steps=0"], "train.steps must be at least 1"),
         (["--text", "x.en", "--keep-references"], "--keep-references: there are none"),
-        (["--pairs", "x.tsv", "--teacher-tokenizer", "--vocabulary", "9"], "leave out --vocabulary, or it"),
-        (["--pairs", "x.tsv", "--teacher-tokenizer", "--set", "text.kind=bpe"], "leave out --set text.kind, or it"),
+        (["--pairs", "x.tsv", "--teacher-tokenizer", "--vocabulary", "9"], "leave out --vocabulary"),
+        (["--pairs", "x.tsv", "--teacher-tokenizer", "--set", "text.kind=bpe"], "leave out --set text.kind"),
     ],
 )
 def test_distillation_refuses(teacher: Path, arguments: list[str], says: str, tmp_path: Path, capsys: Capture) -> None:
@@ -430,6 +430,6 @@ def test_a_folder_of_something_else_is_refused_before_anything_is_translated(
     monkeypatch.setattr("headwise.decode.bulk.line_job.translate_lines", lambda *_, **__: pytest.fail("translated"))
     capsys.readouterr()
     assert main(student(teacher, out, "--pairs", pairs, "--beam", 3)) == 2
-    assert "was begun with another recipe" in capsys.readouterr().err
+    assert "was started with another recipe" in capsys.readouterr().err
     assert main(student(teacher, teacher, "--pairs", pairs)) == 2
-    assert "the teacher's own folder" in capsys.readouterr().err
+    assert "is the teacher's folder" in capsys.readouterr().err

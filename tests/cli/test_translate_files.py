@@ -85,7 +85,7 @@ def test_every_format_is_exact_after_stops(
         with monkeypatch.context() as patch:
             stop_after(patch, looks)
             assert main([str(each) for each in command(model, source, out, *options)]) != 0
-        assert "stopped, all saved; the same command continues" in capsys.readouterr().err
+        assert "everything is saved: run the same command again to continue" in capsys.readouterr().err
         assert remains(out) == {"out.partial", "out.partial.json", "out.partial.lock"}
     lines = json.loads(state_path(out).read_text())["saved"]["lines"]
     assert 0 < lines < len(LINES)
@@ -274,7 +274,7 @@ def test_parts_of_the_work(name: str, model: Path, source: Path, tmp_path: Path,
     ok(capsys, *command(model, source, whole, *options))
     for number in (3, 1):
         assert main([str(each) for each in command(model, source, out, *options, "--shard", f"{number}/3")]) == 0
-        assert f"part {number} of 3 is done; the last part to end writes" in capsys.readouterr().err
+        assert f"part {number} of 3 is done; the last part to finish writes" in capsys.readouterr().err
     assert not out.exists()
     assert "begun in 3 parts, not 2" in wrong(capsys, *command(model, source, out, *options, "--shard", "2/2"))
     ok(capsys, *command(model, source, out, *options, "--shard", "2/3"))
@@ -380,7 +380,7 @@ def test_a_signal_saves_within_seconds(
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + number, errors.decode()
     assert time.monotonic() - asked < line_job.STOP_WITHIN + 5, "a group or so"
-    assert b"stopped, all saved; the same command continues" in errors
+    assert b"everything is saved: run the same command again to continue" in errors
     assert b"Traceback" not in errors
     ok(capsys, *command(model, source, out, "--json"))
     assert out.read_bytes() == expected

@@ -62,7 +62,7 @@ def test_a_signal_saves_and_says_how_to_go_on(whole: Undisturbed, recipe: Path, 
     os.kill(child.pid, number)
     assert child.wait(60) == 128 + number, child.said()
     stopped = check_folder_is_whole(run)
-    assert f"stopped at step {stopped:,}, all saved; the same command continues" in child.said()
+    assert f"stopped at step {stopped:,}; everything is saved: run the same command again to continue" in child.said()
     assert "Traceback" not in child.said()
     assert [record["step"] for record in read_log(run) if record["kind"] == "train"] == list(range(1, stopped + 1))
     again = start(recipe)

@@ -34,7 +34,7 @@ from headwise.errors import HeadwiseError, StoppedError, TrainingError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 2 for a mistake that the user can correct, 1 for a failure."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # input is UTF-8 whatever the locale; so is output
+        if isinstance(stream, io.TextIOWrapper):  # UTF-8 whatever the locale, like the input
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     warnings.formatwarning = lambda message, *_: f"headwise: {message}\n"  # without the line of code that warns
     args = parser().parse_args(arguments)
@@ -49,13 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return fail(128 + error.signal, error)
     except HeadwiseError as error:
         return fail(2, error)
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # whoever reads the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return fail(130, "interrupted")
     except (MemoryError, RuntimeError) as error:
-        # PyTorch's own class for this is not imported here: it would cost every `--help` a second.
+        # Not `torch.OutOfMemoryError`: importing PyTorch would slow down every `--help` by a second.
         if not isinstance(error, MemoryError) and not re.search("out of memory|not enough memory", str(error)):
             raise
         return fail(1, "out of memory: lower train.batch_tokens, or give shorter texts")
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def without_notes() -> Iterator[None]:
-    """Discard what a command writes to standard error; errors are printed afterwards."""
+    """Discard standard error within the block; errors are printed after it."""
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere, contextlib.redirect_stderr(nowhere):
         yield
 

@@ -53,7 +53,7 @@ def run_classify(args: argparse.Namespace) -> int:
                 split = [line.split("\t") for line in chunk]
                 for line in split:
                     if len(line) != 2:
-                        raise DataError(f"a pair is two texts with a tab between, not {len(line)}: {line[0]!r}")
+                        raise DataError(f"a pair is two texts separated by a tab, not {len(line)}: {line[0]!r}")
                 first, second = [line[0] for line in split], [line[1] for line in split]
             for text, label in zip(chunk, labeller.classify(first, second), strict=True):
                 print(shown(label, text, args.json), file=file)

@@ -1,4 +1,4 @@
-"""What commands print on standard error: notes, and the progress of long work."""
+"""Output of the commands on standard error: notes, and the progress of long work."""
 
 import contextlib
 import sys
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 def say(text: str) -> None:
-    """Print a note; a command does not end because its terminal was closed, or nobody reads its output."""
+    """Print a note to standard error; a closed terminal or pipe does not end the command."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 
 
 class Countdown:
-    """Progress of long work with its speed and the time left: a bar on a terminal, else a line every few seconds.
+    """Progress of long work with speed and time left: a bar on a terminal, otherwise a line every few seconds.
 
-    Where the total is not known, only a terminal shows how much is done.
+    If the total is unknown, progress is shown only on a terminal.
     """
 
     EVERY = 10.0
@@ -38,12 +38,12 @@ class Countdown:
     def show(self, done: int, total: int = 0, *, work: int = 0, total_work: int = 0, tokens: int = 0) -> None:
         """Show that `done` of `total` units are done.
 
-        The time left follows from `work`, if it is given: some units take longer than others.
+        The time left is estimated from `work`, if given, since some units take longer than others.
         """
         now = time.monotonic()
         if not total_work:
             work, total_work = done, total
-        if self._begun is None:  # earlier starts tell nothing about the speed
+        if self._begun is None:  # what earlier starts did says nothing about the speed
             self._begun, self._printed = (now, done, work, tokens), now
             if done and total:
                 self.note(f"{done:,} of {total:,} {self._unit} are done already")
@@ -75,7 +75,7 @@ class Countdown:
         )
 
     def note(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a line above the bar."""
         with contextlib.suppress(OSError):
             if self._bar is not None:
                 self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)

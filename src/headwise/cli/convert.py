@@ -21,10 +21,10 @@ headwise convert my-model small-model --precision int8
 headwise convert my-model for-transformers --to huggingface
 headwise convert my-model fast-model --to ctranslate2 --precision int8
 
-SRC is a Headwise folder, a Hugging Face folder (safetensors, or a .bin of weights alone) or a .gguf file. Nothing in it
-is ever executed. A missing or unknown weight, or one of another shape, is an error.
+SRC is a Headwise folder, a Hugging Face folder (safetensors, or a .bin that holds only weights) or a .gguf file. No
+code in it is ever executed. A missing or unknown weight, or one of another shape, is an error.
 
-headwise: our own format; with --precision int8 a translator for CPUs, a quarter of the size. huggingface: for
+headwise: the native format; with --precision int8 a translator for CPUs, a quarter of the size. huggingface: for
 `transformers`. ctranslate2: translators and language models, for ctranslate2.Translator and ctranslate2.Generator; it
 needs headwise[export], and writes a program, translate.py, that uses the folder without Headwise (docs/export.md).
 """,
@@ -48,14 +48,14 @@ needs headwise[export], and writes a program, translate.py, that uses the folder
         dest="model_type",
         default="",
         metavar="TYPE",
-        help="model_type of a Hugging Face folder, where several fit",
+        help="model_type to write, if several fit the model (--to huggingface)",
     )
 
 
 def run_convert(args: argparse.Namespace) -> int:
     source, target = Path(args.source), Path(args.target)
     if args.model_type and args.to != "huggingface":
-        raise ConfigError(f"--as names a family of --to huggingface: --to {args.to} has none")
+        raise ConfigError(f"--as applies only to --to huggingface, not to --to {args.to}")
     if args.to == "ctranslate2":
         from headwise.models.export.export import export
 

@@ -1,13 +1,14 @@
 """headwise distill"""
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headwise.cli.console import Countdown, say
+from headwise.cli.console import say
 from headwise.cli.options import add_beam, add_command, add_languages, positive
-from headwise.cli.shard import add_shard, own_device, share_of
-from headwise.cli.train import add_pairs, add_run_options, add_valid_pairs, run_keywords
+from headwise.cli.shard import add_shard, own_device, run_resumable, share_of
+from headwise.cli.train import add_pairs, add_run_options, add_valid_pairs, run_keywords, stopped_training
 from headwise.errors import ConfigError
 
 
@@ -17,7 +18,7 @@ def add_distill(commands: Any) -> None:
         "distill",
         run_distill,
         "Train a small, fast translator on the translations of a large one, and compare the two. "
-        "The same command continues after a stop or a kill.",
+        "After an interruption, run the same command again to continue.",
         """
 headwise distill big-model --pairs memory.tmx --from en --to de --preset tiny --out small-model
 headwise distill opus-mt-en-fr --text english.txt.xz --from en --to fr --preset deep --out small-model
@@ -25,7 +26,7 @@ headwise distill big-model europarl_en_de --set data.folder=/data --preset small
 torchrun --nproc-per-node 8 -m headwise distill big-model --pairs memory.tmx --preset tiny --out small-model
 
 The teacher translates the source sides (kept in DIR/distilled); then the student is trained as by `headwise train`,
-with the same options. Both are compared on --test-pairs, or else on held-out pairs.
+which has the same options. Both are compared on --test-pairs, or else on held-out pairs.
 """,
     )
     command.add_argument("teacher", metavar="TEACHER", help="model folder; Headwise or Hugging Face")
@@ -47,52 +48,42 @@ with the same options. Both are compared on --test-pairs, or else on held-out pa
         type=positive,
         default=0,
         metavar="N",
-        help="source tokens times beam that the teacher searches together (default: by device)",
+        help="source tokens times beam per batch of the teacher (default: by device)",
     )
-    add_shard(command, "shares the translations; the last to end trains the student")
+    add_shard(command, "shares the translations; the last part to finish trains the student")
     add_run_options(command)
 
 
 def run_distill(args: argparse.Namespace) -> int:
-    from headwise.interrupt import StopRequest
     from headwise.synthesis.distill import distill
     from headwise.train.report.card import how_to_use
 
     share = share_of(args)
     if not args.out:
         raise ConfigError("no output folder: give --out DIR")
-    keywords = run_keywords(args)
-    teacher = Path(args.teacher)
-    with StopRequest(once=not share.together) as stop, Countdown("lines") as countdown:
-        result = distill(
-            teacher,
-            args.recipe,
-            test_pairs=args.test_pairs,
-            test_source_files=args.test_source,
-            test_target_files=args.test_target,
-            beam=args.beam,
-            teacher_batch_tokens=args.teacher_batch_tokens,
-            teacher_device=own_device(args.device or "auto", args.teacher),
-            teacher_tokenizer=args.teacher_tokenizer,
-            keep_references=args.keep_references,
-            share=share,
-            progress=countdown.show_bulk,
-            stop=lambda: bool(stop),
-            say=countdown.note,
-            **keywords,
-        )
-    if result.stopped:
-        if share.reports:
-            say("stopped, all saved; the same command continues")
-        return stop.status
-    if result.outcome is None:
-        say(f"{share} is done; the last part to end trains the student")
-        return 0
+    call = partial(
+        distill,
+        Path(args.teacher),
+        args.recipe,
+        test_pairs=args.test_pairs,
+        test_source_files=args.test_source,
+        test_target_files=args.test_target,
+        beam=args.beam,
+        teacher_batch_tokens=args.teacher_batch_tokens,
+        teacher_device=own_device(args.device or "auto", args.teacher),
+        teacher_tokenizer=args.teacher_tokenizer,
+        keep_references=args.keep_references,
+        **run_keywords(args),
+    )
+    result, status = run_resumable(share, call)
+    if status:
+        return status
     outcome = result.outcome
+    if outcome is None:
+        say(f"{share} is done; the last part to finish trains the student")
+        return 0
     if outcome.interrupted:
-        if share.reports:
-            say(f"stopped at step {outcome.progress.step:,}, all saved; the same command continues")
-        return 128 + outcome.signal
+        return stopped_training(outcome)
     if result.comparison is not None:
         print(result.comparison)
         say(f"done: {how_to_use('translation', str(outcome.folder), outcome.how_to_ask)}")

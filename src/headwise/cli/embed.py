@@ -2,11 +2,15 @@
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwise.cli.options import add_command, add_model, add_texts, given_texts, model_folder, output
 from headwise.errors import ConfigError
+
+if TYPE_CHECKING:
+    from headwise.decode.embedder import Embedder
 
 
 def add_embed(commands: Any) -> None:
@@ -36,45 +40,46 @@ the cosine similarity of all pairs of texts is printed or saved instead.
 
 
 def run_embed(args: argparse.Namespace) -> int:
-    import numpy as np
-
     from headwise.decode.embedder import Embedder
 
+    is_array = bool(args.output) and args.output.endswith(".npy")
+    if args.similarity and (args.json or args.raw):
+        raise ConfigError("--similarity prints only cosines: leave out --json and --raw")
+    if args.json and is_array:
+        raise ConfigError("--json and an --output that ends in .npy exclude each other")
     texts = given_texts(args, "embed")
-    embedder = Embedder(model_folder(args), device=args.device)
-    if args.similarity:
-        if args.json or args.raw:
-            raise ConfigError("--similarity prints only cosines: leave out --json and --raw")
-        everything = [text for chunk in texts for text in chunk]
-        vectors = embedder.embed(everything, args.pooling)
-        if args.output and args.output.endswith(".npy"):
-            return save_array(args.output, (vectors @ vectors.T).numpy())
-        with output(args.output) as file:
-            for row in (vectors @ vectors.T).tolist():
-                print("\t".join(f"{value:.4f}" for value in row), file=file)
-        return 0
-    if args.output and args.output.endswith(".npy"):
-        if args.json:
-            raise ConfigError("--json and an --output that ends in .npy exclude each other")
-        rows = [embedder.embed(chunk, args.pooling, normalise=not args.raw).numpy() for chunk in texts if chunk]
-        return save_array(args.output, np.concatenate(rows) if rows else np.zeros((0, embedder.width), np.float32))
+    results = embedded(args, Embedder(model_folder(args), device=args.device), texts)
+    if is_array:
+        return save_array(args.output, [rows for _, rows in results])
+    figure = ".4f" if args.similarity else ".7g"
     with output(args.output) as file:
-        for chunk in texts:
-            rows = embedder.embed(chunk, args.pooling, normalise=not args.raw).tolist()
-            for text, row in zip(chunk, rows, strict=True):
-                if args.json:
-                    print(json.dumps({"text": text, "vector": row}, ensure_ascii=False), file=file)
-                else:
-                    print("\t".join(f"{value:.7g}" for value in row), file=file)
+        for chunk, rows in results:
+            for text, row in zip(chunk, rows.tolist(), strict=True):
+                record = {"text": text, "vector": row}
+                line = json.dumps(record, ensure_ascii=False) if args.json else "\t".join(f"{x:{figure}}" for x in row)
+                print(line, file=file)
             file.flush()
     return 0
 
 
-def save_array(path: str, array: Any) -> int:
+def embedded(
+    args: argparse.Namespace, embedder: "Embedder", texts: Iterator[list[str]]
+) -> Iterator[tuple[list[str], Any]]:
+    """Chunks of texts with their vectors; with --similarity one chunk, with the cosines of each text to all."""
+    if args.similarity:
+        everything = [text for chunk in texts for text in chunk]
+        vectors = embedder.embed(everything, args.pooling)
+        yield everything, (vectors @ vectors.T).numpy()
+    else:
+        for chunk in texts:
+            yield chunk, embedder.embed(chunk, args.pooling, normalise=not args.raw).numpy()
+
+
+def save_array(path: str, parts: list[Any]) -> int:
     import numpy as np
 
     from headwise.files.atomic import replacing
 
     with replacing(Path(path)) as temporary, temporary.open("wb") as file:
-        np.save(file, array)
+        np.save(file, np.concatenate(parts))
     return 0

@@ -72,7 +72,7 @@ def add_score(commands: Any) -> None:
         commands,
         "score",
         run_score,
-        "Score given translations: log-probability over length, one line per pair (higher is better).",
+        "Score given translations: log-probability / length^penalty, one line per pair (higher is better).",
         """
 headwise score --model my-model --source test.en --target test.de
 headwise score --model my-model --pairs test.tsv --json
@@ -114,7 +114,7 @@ def read_pairs(
     if bool(args.pairs) == bool(args.source) or bool(args.source) != bool(second):
         raise ConfigError(f"give --pairs FILE, or --source F and {name} F")
     wanted = (args.source_language, args.target_language)
-    # The files of a model with one direction are in its languages, whether or not they are named.
+    # If the model has one direction, the files are in its languages, even if the options do not name them.
     known = engine.direction(*wanted)
     corpus = CorpusConfig(pairs=tuple(args.pairs or ()), source=tuple(args.source or ()), target=tuple(second or ()))
     data = DataConfig(source_language=wanted[0] or known[0], target_language=wanted[1] or known[1])

@@ -53,12 +53,12 @@ def run_fill(args: argparse.Namespace) -> int:
                 raise DataError(f"{what} {done + 1}: {problem}")
     if unknown:
         others = f", and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        say(f"headwise: {what} {unknown[0]}{others}: with words that the model does not know")
+        say(f"headwise: {what} {unknown[0]}{others}: has words that the model does not know")
     return 0
 
 
 def up_to_a_problem(filler: "Filler", texts: list[str]) -> tuple[list[str], DataError | None]:
-    """The texts before the first that cannot be filled in, and the error of that one."""
+    """The texts before the first one that cannot be filled in, and its error."""
     for number, text in enumerate(texts):
         try:
             if text.strip():

@@ -25,7 +25,7 @@ headwise info my-model
 
 
 def lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Names and values to print; those of a nested table are indented below its name."""
+    """Names and values to print; the entries of a nested table are indented below its name."""
     for name, value in facts.items():
         if isinstance(value, dict):
             yield name, ""

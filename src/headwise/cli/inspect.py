@@ -18,7 +18,7 @@ def add_inspect(commands: Any) -> None:
         commands,
         "inspect",
         run_inspect,
-        "Show what every head attends to in a text, a translation or an image: as a picture, or as numbers.",
+        "Show what every attention head looks at in a text, a translation or an image, as a picture or as numbers.",
         """
 headwise inspect --model my-model "I ate an apple." --out apple.png
 headwise inspect --model my-model "I ate an apple." --target "Ich aß einen Apfel." --out apple.svg
@@ -53,11 +53,11 @@ def run_inspect(args: argparse.Namespace) -> int:
     if not out.parent.is_dir():
         raise ConfigError(f"{out}: there is no such folder")
     if out.suffix.lower() == ".json" and args.layer is not None:
-        raise ConfigError("--layer chooses what a picture shows; .json holds every layer")
+        raise ConfigError("--layer applies to pictures: .json holds every layer")
     if args.image and is_same_file(args.image, args.out):
         raise ConfigError(f"--out {out} is the input image: choose another file")
     if (args.text is None) == (args.image is None):
-        raise ConfigError("give a TEXT, or --image FILE for an image classifier; not both")
+        raise ConfigError("give either TEXT, or --image FILE for an image classifier")
 
     from headwise.decode.open import open_model
 

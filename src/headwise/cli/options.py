@@ -1,4 +1,4 @@
-"""Options that several commands share, and the models and files that they name."""
+"""Options that several commands share, and the models and files that these options name."""
 
 import argparse
 import difflib
@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -23,7 +23,7 @@ CHUNK = 1024
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser whose error message is one line, with exit code 2, that suggests what a misspelt command meant."""
+    """Parser whose error messages are one line, which suggests a correction for a misspelt command or choice."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
@@ -91,14 +91,14 @@ def add_candidates(command: argparse.ArgumentParser, per: str) -> None:
 
 
 def model_folder(args: argparse.Namespace) -> Path:
-    """The folder of --model, or the place where a model may be expected."""
+    """The folder of --model, or else of $HEADWISE_MODEL, or else the current folder."""
     if args.model:
         return Path(args.model)
     if os.environ.get("HEADWISE_MODEL"):
         return Path(os.environ["HEADWISE_MODEL"])
     if Path("config.json").is_file():
         return Path()
-    raise ConfigError("which model? Give --model DIR, or set HEADWISE_MODEL")
+    raise ConfigError("no model: give --model DIR, or set HEADWISE_MODEL")
 
 
 def translator(args: argparse.Namespace, device: str | None = None) -> "Translator":
@@ -127,7 +127,7 @@ def add_engine(command: argparse.ArgumentParser) -> None:
         "--shortlist",
         choices=SHORTLIST,
         default="auto",
-        help="consider only probable tokens, learnt by `headwise shortlist`; auto: with the engine int8 (default)",
+        help="score only the tokens of a shortlist, from `headwise shortlist`; auto: with the engine int8 (default)",
     )
 
 
@@ -137,12 +137,11 @@ def read_lines(path: str) -> Iterator[str]:
     from headwise.decode.bulk.survey import refuse_documents
 
     refuse_documents(Path(path))
-
     return (text for _, text in numbered_lines(Path(path)))
 
 
 def add_texts(command: argparse.ArgumentParser, what: str) -> None:
-    """Add options for the texts (arguments, a file or standard input) and for the output."""
+    """Add options for the texts (arguments, a file or standard input) and the output."""
     command.add_argument("text", nargs="*", metavar="TEXT", help=f"texts to {what}")
     command.add_argument(
         "--input", metavar="FILE|-", help="read one text per line from FILE (also .gz .xz .bz2 .zst) or standard input"
@@ -154,17 +153,18 @@ def add_texts(command: argparse.ArgumentParser, what: str) -> None:
 def given_texts(
     args: argparse.Namespace, what: str, join: Callable[[Iterator[str]], Iterator[str]] | None = None
 ) -> Iterator[list[str]]:
-    """The texts of `add_texts` in chunks that suit batching; the first is read before this returns."""
+    """The texts of `add_texts` in chunks; the first is read before this returns."""
     if args.text and args.input:
         raise ConfigError("give texts or --input, not both")
-    if args.output and args.input:
-        refuse_same_file(args.input, args.output)
+    if args.output and args.input and is_same_file(args.input, args.output):
+        raise ConfigError(f"--output {args.output} is the input: choose another file")
     if not args.text and not args.input and sys.stdin.isatty():
         raise ConfigError(f"nothing to {what}: give texts, --input FILE, or pipe lines in")
     texts = map(as_utf8, args.text) if args.text else read_lines(args.input or "-")
-    lists = chunks(join(texts) if join is not None else texts, CHUNK)
-    first = next(lists, [])  # before an output is opened: a file that cannot be read should cost nothing
-    return itertools.chain([first], lists)
+    joined = texts if join is None else join(texts)
+    chunks = iter(lambda: list(itertools.islice(joined, CHUNK)), [])
+    first = next(chunks, [])  # a file that cannot be read is reported before an output is opened
+    return itertools.chain([first], chunks)
 
 
 def as_utf8(argument: str) -> str:
@@ -175,31 +175,14 @@ def as_utf8(argument: str) -> str:
         return argument
 
 
-def refuse_same_file(given: str, output: str) -> None:
-    if is_same_file(given, output):
-        raise ConfigError(f"--output {output} is the input: choose another file")
-
-
 def is_same_file(one: str, other: str) -> bool:
     return Path(one).is_file() and Path(other).exists() and Path(one).samefile(other)
-
-
-def chunks(items: Iterator[str], size: int) -> Iterator[list[str]]:
-    """The items in lists of this size; the last may be shorter."""
-    chunk: list[str] = []
-    for item in items:
-        chunk.append(item)
-        if len(chunk) == size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def add_sampling(command: argparse.ArgumentParser) -> None:
     command.add_argument("--sample", action="store_true", help="sample instead of searching")
     command.add_argument(
-        "--temperature", type=float, metavar="T", help="below 1: prefer probable tokens more; implies --sample"
+        "--temperature", type=float, metavar="T", help="below 1 favours probable tokens; implies --sample"
     )
     command.add_argument(
         "--top-k", type=int, metavar="K", help="sample from the K most probable tokens; implies --sample"
@@ -210,13 +193,11 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
         metavar="P",
         help="sample from the most probable tokens that together have probability P; implies --sample",
     )
-    command.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="random seed of the sampling: the same seed, the same samples"
-    )
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed for sampling (default: 0)")
 
 
 def sampling(args: argparse.Namespace) -> "SamplingOptions | None":
-    """The options of `add_sampling`; any of them asks for sampling."""
+    """The options of `add_sampling`; each of them implies sampling."""
     from headwise.decode.search.options import SamplingOptions
 
     options = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}
@@ -232,10 +213,9 @@ def output(path: str | None) -> Iterator[IO[str]]:
     if path is None or path == "-":
         yield sys.stdout
         return
-    with ExitStack() as stack:
-        try:
-            opened = Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="\n")  # noqa: SIM115
-            file = stack.enter_context(opened)
-        except OSError as error:
-            raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        file = Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="\n")  # noqa: SIM115
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+    with file:
         yield file

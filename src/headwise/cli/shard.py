@@ -1,13 +1,39 @@
-"""Work that several processes share: those of torchrun, or parts that are started one by one."""
+"""Resumable work on whole files, which several processes can share: those of torchrun, or parts started one by one."""
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from headwise.cli.console import Countdown, say
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
     from headwise.decode.bulk.share import Share
+
+
+STOPPED = "everything is saved: run the same command again to continue"
+
+
+class Resumable(Protocol):
+    """The result of work that can be stopped and continued."""
+
+    @property
+    def stopped(self) -> bool: ...
+
+
+R = TypeVar("R", bound=Resumable)
+
+
+def run_resumable(share: "Share", call: Callable[..., R]) -> tuple[R, int]:
+    """Call a function of bulk work with its progress shown until a signal stops it; returns the exit status too."""
+    from headwise.interrupt import StopRequest
+
+    with StopRequest(once=not share.together) as stop, Countdown("lines") as countdown:
+        result = call(share=share, progress=countdown.show_bulk, stop=stop.__bool__, say=countdown.note)
+    if result.stopped and share.reports:
+        say(f"stopped; {STOPPED}")
+    return result, stop.status if result.stopped else 0
 
 
 def add_shard(command: argparse.ArgumentParser, last: str) -> None:
@@ -15,12 +41,12 @@ def add_shard(command: argparse.ArgumentParser, last: str) -> None:
 
 
 def launched() -> bool:
-    """Whether torchrun, or another launcher, has started several processes."""
+    """Whether torchrun or another launcher has started several processes."""
     return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def share_of(args: argparse.Namespace) -> "Share":
-    """The share of the work that this process has."""
+    """This process's share of the work."""
     from headwise.decode.bulk.share import WHOLE, Share
 
     if launched():
@@ -31,7 +57,7 @@ def share_of(args: argparse.Namespace) -> "Share":
 
 
 def own_device(name: str, model: str) -> str:
-    """The device of this process: of several on a machine, each has its own GPU; an int8 model stays on the CPU."""
+    """The device of this process: several on one machine use a GPU each; an int8 model stays on the CPU."""
     from headwise.models.folder.config_file import is_int8
 
     if not launched() or name not in ("auto", "cuda") or (name == "auto" and is_int8(model)):

@@ -29,7 +29,7 @@ headwise shortlist opus-mt-en-fr --source train.en.xz --target train.fr.xz
 headwise shortlist my-model-int8 --pairs memory.tmx --from en --to de
 
 A shortlist is learnt from sentence pairs and from the model's own translations of single tokens. Without files, the
-pairs are those that MODEL was trained on, if their files are still there; use pairs like the texts to be translated.
+pairs are MODEL's training data, if its files still exist. Use pairs that are similar to the texts to be translated.
 The shortlist is written into the folder of MODEL, for one direction, and `headwise convert` keeps it. `headwise
 translate` uses it with the engine int8; --shortlist off ignores it.
 """,
@@ -68,7 +68,7 @@ def run_shortlist(args: argparse.Namespace) -> int:
     direction = translator.direction(args.source_language, args.target_language)
     tokenizer, path = translator.tokenizer, shortlist_path(folder)
     pairs = given_pairs(args, direction)
-    first = next(pairs, None)  # first: a file that cannot be read should cost nothing
+    first = next(pairs, None)  # a file that cannot be read is reported before any work is done
     pairs = itertools.chain([] if first is None else [first], pairs)
     say("translating each token of the vocabulary")
     with Countdown("tokens") as countdown:
@@ -93,16 +93,16 @@ def run_shortlist(args: argparse.Namespace) -> int:
         )
     if quality.pairs and quality.tokens > 0.2 * tokenizer.size:
         say(
-            "note: a shortlist has much of this small vocabulary, and may not be faster than the whole (--shortlist "
-            f"off): compare, and remove {path} if so"
+            "note: the shortlists contain much of this small vocabulary and may not be faster than all of it "
+            f"(--shortlist off): compare, and remove {path} if they are not"
         )
     if quality.whole > 0.5:
-        say("note: most sentences use the whole vocabulary, so little is gained: it is small, or give more pairs")
+        say("note: most sentences use the whole vocabulary, so little is gained: give more pairs, or use no shortlist")
     return 0
 
 
 def tables_there(path: Path, translator: "Translator") -> "dict[Direction, Any]":
-    """The tables of the existing shortlist, of which those of other directions stay."""
+    """The tables of an existing shortlist file; those of other directions are kept."""
     from headwise.decode.shortlist.shortlists import read_shortlists
 
     if not path.is_file():
@@ -140,7 +140,7 @@ def trained_pairs(run: Path, direction: "Direction") -> Iterator[tuple[str, str]
 
     tables = stored_tables(run)
     if not tables:
-        raise ConfigError(f"{run}: its training data are not known: give --pairs FILE, or --source F and --target F")
+        raise ConfigError(f"{run}: its training data are unknown: give --pairs FILE, or --source F and --target F")
     data = recipe_from(tables).data
     for corpus in data.train:
         languages = corpus_languages(corpus, data)

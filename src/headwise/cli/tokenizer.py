@@ -8,7 +8,7 @@ from headwise.cli.options import add_command, model_folder, positive, read_lines
 from headwise.errors import DataError
 
 KINDS = ("unigram", "bpe", "byte_bpe", "wordpiece", "words", "characters", "bytes")
-"""The keys of `headwise.text.kinds.TOKENIZERS`, which takes a while to import."""
+"""The keys of `headwise.text.kinds.TOKENIZERS`, which is slow to import."""
 
 
 def add_tokenizer(commands: Any) -> None:
@@ -16,7 +16,7 @@ def add_tokenizer(commands: Any) -> None:
         commands,
         "tokenizer",
         lambda args: 0,
-        "Train a tokenizer alone, or see how it splits text (training a model trains its tokenizer too).",
+        "Train a tokenizer on its own, or show how it splits text (training a model trains its tokenizer too).",
         """
 headwise tokenizer train corpus.en corpus.de --out my-tokenizer --vocabulary 8000
 echo "I ate an apple." | headwise tokenizer encode --model my-model

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from headwise.cli.console import say
 from headwise.cli.options import add_command, add_languages, positive
+from headwise.cli.shard import STOPPED
 from headwise.presets import DEFAULTS, PRESETS
 from headwise.recipe import parse_setting
 
 if TYPE_CHECKING:
     from headwise.train.one_call import RunKeywords
+    from headwise.train.run import Outcome
 
 
 def add_train(commands: Any) -> None:
@@ -18,7 +20,7 @@ def add_train(commands: Any) -> None:
         "train",
         run_train,
         "Train a model: a translator from sentence pairs, a language model from text, a classifier from labelled "
-        "examples. A run that exists in the output folder continues exactly where it stopped.",
+        "examples. A run that exists in the output folder continues where it stopped.",
         """
 headwise train --pairs memory.tmx --from en --to de --out my-model
 headwise train --source train.en.xz --target train.de.xz --from en --to de --out my-model --preset base
@@ -38,7 +40,7 @@ headwise train multi30k_en_de --set data.folder=/data/multi30k --set train.steps
     command.add_argument(
         "--task",
         choices=list(DEFAULTS),
-        help="what to train (default: what the data are for; causal_lm for --text)",
+        help="what to train (default: chosen by the kind of data; causal_lm for --text)",
     )
     command.add_argument("--init", metavar="DIR", help="start from this model folder; Headwise or Hugging Face")
     add_pairs(command)
@@ -79,10 +81,10 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
         "--batch-tokens",
         type=lambda text: 0 if text == "auto" else positive(text),
         metavar="N",
-        help="padded tokens per batch; auto: as many as fit in the GPU's memory (default: 4,096)",
+        help="tokens per batch, with padding; auto: as many as fit in the GPU's memory (default: 4,096)",
     )
     command.add_argument(
-        "--vocabulary", type=positive, metavar="N", help="tokens of the tokenizer (default: by corpus size)"
+        "--vocabulary", type=positive, metavar="N", help="size of the vocabulary (default: by corpus size)"
     )
     command.add_argument(
         "--seed", type=int, metavar="N", help="random seed of weights, batches and dropout (default: 1)"
@@ -107,12 +109,17 @@ def run_train(args: argparse.Namespace) -> int:
     recipe = complete_recipe(args.recipe, **run_keywords(args))
     outcome = train(recipe, say=say)
     if outcome.interrupted:
-        if outcome.first:
-            say(f"stopped at step {outcome.progress.step:,}, all saved; the same command continues")
-        return 128 + outcome.signal  # as shells and schedulers expect: 130 after Ctrl-C, 143 after SIGTERM
+        return stopped_training(outcome)
     if outcome.first:
         say(f"done: {how_to_use(recipe.task, str(outcome.folder), outcome.how_to_ask)}")
     return 0
+
+
+def stopped_training(outcome: "Outcome") -> int:
+    """Report that a run was interrupted; returns the exit status that shells expect: 130 after Ctrl-C."""
+    if outcome.first:
+        say(f"stopped at step {outcome.progress.step:,}; {STOPPED}")
+    return 128 + outcome.signal
 
 
 RENAMED = {

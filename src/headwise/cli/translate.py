@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from headwise.cli.options import (
     sampling,
     translator,
 )
-from headwise.cli.shard import add_shard, launched, own_device, share_of
+from headwise.cli.shard import add_shard, launched, own_device, run_resumable, share_of
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ def add_translate(commands: Any) -> None:
         commands,
         "translate",
         run_translate,
-        "Translate texts, a file or standard input, line by line. From file to file, the same command continues after "
-        "a stop or a kill.",
+        "Translate texts, a file or standard input, line by line. If a translation from file to file is interrupted, "
+        "run the same command again to continue.",
         """
 headwise translate --model my-model "I ate an apple."
 headwise translate --model my-model --input book.en.xz --output book.de --beam 1
@@ -51,9 +52,9 @@ the text; with --alignments the word alignment (source-target, counted from 0).
     command.add_argument(
         "--paragraphs",
         action="store_true",
-        help="the input is wrapped: lines up to an empty line are one text, and give one line",
+        help="join wrapped lines: those up to an empty line are one text, and give one line of output",
     )
-    add_shard(command, "from file to file; the last to end writes the output")
+    add_shard(command, "from file to file; the last part to finish writes the output")
     add_model(command)
     add_engine(command)
     add_languages(command)
@@ -103,7 +104,7 @@ def run_translate(args: argparse.Namespace) -> int:
 
 
 def is_file_to_file(args: argparse.Namespace) -> bool:
-    """Whether the input can be read again after a kill, and the output written as a whole."""
+    """Whether input and output are regular files: then the work is resumable, and the output appears when complete."""
     if args.text or args.input in (None, "-") or args.output in (None, "-"):
         return False
     source, out = Path(args.input), Path(args.output).absolute()
@@ -113,7 +114,7 @@ def is_file_to_file(args: argparse.Namespace) -> bool:
 
 
 def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> int:
-    """Translate texts, or lines of standard input, as they come."""
+    """Translate texts, or the lines of a stream, as they arrive."""
     from headwise.decode.bulk.paragraphs import join_paragraphs, looks_wrapped
     from headwise.decode.bulk.translate_file import translation_row
     from headwise.decode.coverage import CoverageCheck
@@ -126,9 +127,9 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
     with output(args.output) as file, Countdown("lines") as countdown:
         for chunk in chunks:
             if not done and not args.text and not args.paragraphs and looks_wrapped(chunk):
-                say("headwise: the lines seem to be wrapped in mid-sentence: see --paragraphs")
+                say("headwise: the lines seem to be wrapped in the middle of sentences: see --paragraphs")
             coverage.add(chunk)
-            # Another seed for each chunk, or all would sample the same.
+            # With the same seed, every chunk would draw the same random numbers.
             seeded = replace(options, seed=args.seed + done)
             found = engine.translate(chunk, **languages, prefix=as_utf8(args.prefix), options=seeded)
             for text, result in zip(chunk, found, strict=True):
@@ -149,36 +150,29 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
 
 
 def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int:
-    """Translate from file to file: resumable, and shared with other processes."""
-    from headwise.interrupt import StopRequest
-
+    """Translate from file to file, resumably, perhaps together with other processes."""
     share = share_of(args)
     engine = translator(args, own_device(args.device, args.model))
-    with StopRequest(once=not share.together) as stop, Countdown("lines") as countdown:
-        result = engine.translate_file(
-            args.input,
-            args.output,
-            source=args.source_language,
-            target=args.target_language,
-            prefix=as_utf8(args.prefix),
-            paragraphs=args.paragraphs,
-            json=args.json,
-            scores=args.scores,
-            share=share,
-            progress=countdown.show_bulk,
-            stop=lambda: bool(stop),
-            say=countdown.note,
-            options=options,
-        )
-    if result.stopped:
-        if share.reports:
-            say("stopped, all saved; the same command continues")
-        return stop.status
+    call = partial(
+        engine.translate_file,
+        args.input,
+        args.output,
+        source=args.source_language,
+        target=args.target_language,
+        prefix=as_utf8(args.prefix),
+        paragraphs=args.paragraphs,
+        json=args.json,
+        scores=args.scores,
+        options=options,
+    )
+    result, status = run_resumable(share, call)
+    if status:
+        return status
     if result.already:
         if share.reports:
             say(f"{result.output} is complete already: same input, model and options (remove it to translate again)")
     elif result.written and result.cut:
-        say(f"{result.cut:,} lines were cut off at the length limit (--max-ratio); --json tells which")
+        say(f"{result.cut:,} lines were cut off at the length limit (--max-ratio); --json marks them")
     elif not result.written and share.separate:
-        say(f"{share} is done; the last part to end writes {result.output}")
+        say(f"{share} is done; the last part to finish writes {result.output}")
     return 0

@@ -1,4 +1,4 @@
-"""Back-translation: text in the target language and a model that translates it back give pairs to train on.
+"""Back-translation: training pairs from text in the target language, which a model translates back.
 
 The target is authentic text; only the source is synthetic (Sennrich et al., 2016). Sampled sources teach more than the
 most probable ones, once the model is good (Edunov et al., 2018); a tag before them tells the model which pairs are
@@ -35,10 +35,10 @@ from headwise.text.normalise import normalise
 HEADER = "source\ttarget\n"
 
 CUT = "\0"
-"""Stands for a translation that the length limit cut off; no text has a NUL."""
+"""Stands for a translation that was cut off at the length limit; no text contains NUL."""
 
-DRAWN = TranslateOptions(beam=1, sampling=SamplingOptions())
-"""Search options unless others are given: sources are sampled."""
+SAMPLED = TranslateOptions(beam=1, sampling=SamplingOptions())
+"""The default search options."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class BackTranslation:
     """How a back-translation ended."""
 
     report: CleaningReport | None = None
-    """Counts of the cleaning, if the pairs are written; of several processes, the last to end writes them."""
+    """Counts of the cleaning, once the pairs are written; of several processes, the last to finish writes them."""
     already: bool = False
     """The pairs were there already, from the same texts, model and options."""
     stopped: bool = False
-    """Stopped early, everything saved: the same call continues."""
+    """Stopped early; everything is saved, and the same call continues."""
 
 
 def back_translate(
@@ -70,19 +70,19 @@ def back_translate(
     options: TranslateOptions | None = None,
     **search: Unpack[TranslateKeywords],
 ) -> BackTranslation:
-    """Translate text of a target language back, and write cleaned pairs as a TSV file that training reads.
+    """Translate text of the target language back into the source language, and write the pairs as a TSV file.
 
     `model` translates from the language of the texts into that of the synthetic sources: `source` and `target` are its
     languages. Sources are sampled unless search options are given, such as `beam=4`. Every synthetic source begins with
-    `tag`. `OUT.json` records how the pairs were produced. After a stop or a kill, the same call continues.
+    `tag`. `OUT.json` records how the pairs were produced. To continue after an interruption, repeat the call.
     """
-    chosen = options_from(options, search) if options or search else DRAWN
+    chosen = options_from(options, search) if options or search else SAMPLED
     files = [Path(text)] if isinstance(text, str | Path) else [Path(each) for each in text]
     texts = MonolingualText(tuple(files), max_lines)
     path, tag = _checked_output(Path(out)), " ".join(tag.split())
     _check_files(files)
     control = BulkControl(share, progress, stop, say)
-    size = texts.size()  # all of it is read first: a damaged file should cost nothing
+    size = texts.size()  # reads everything first, so that a damaged file is found before any work is done
     translator = model if isinstance(model, Translator) else Translator(model, device=device)
     translator.direction(source, target)
     settings = {
@@ -90,7 +90,7 @@ def back_translate(
         "texts": {str(file): input_digest(file) for file in files},
         "max_lines": max_lines,
         "languages": [source, target],
-        # Not the batch size: if a batch was too large for the memory, a smaller one must do.
+        # Not the batch size: after running out of memory, a call with a smaller one must be able to continue.
         "search": {key: value for key, value in asdict(chosen).items() if key != "batch_tokens"},
         "tag": tag,
         "clean": to_tables(texts.clean),
@@ -124,7 +124,7 @@ def _check_files(files: Sequence[Path]) -> None:
     if not files:
         raise ConfigError("nothing to translate: give --text F")
     if Path("-") in files:
-        raise ConfigError("--text needs files: standard input cannot be read again after a kill")
+        raise ConfigError("--text needs files: standard input cannot be read again after an interruption")
     for file in files:
         refuse_documents(file)
 
@@ -146,7 +146,7 @@ class MonolingualText:
         return itertools.islice(found, self.max_lines or None)
 
     def size(self) -> tuple[int, int]:
-        """Number of lines, and of their bytes."""
+        """The number of lines, and of bytes in them."""
         lines, size = 0, 0
         for pair in self.pairs():
             lines += 1
@@ -164,7 +164,7 @@ def _write_pairs(out: Path, texts: MonolingualText, rows: Iterator[bytes], tag: 
 
 
 def _uncut(texts: MonolingualText, rows: Iterator[bytes], report: CleaningReport) -> Iterator[Pair]:
-    """The pairs whose translation the length limit did not cut off."""
+    """The pairs whose translation was not cut off at the length limit."""
     for pair, row in zip(texts.pairs(), rows, strict=True):
         source = row.decode().removesuffix("\n")
         if source == CUT:
@@ -175,16 +175,16 @@ def _uncut(texts: MonolingualText, rows: Iterator[bytes], report: CleaningReport
 
 
 def earlier_report(out: Path, settings: dict[str, Any], share: Share = WHOLE) -> CleaningReport | None:
-    """The report of finished pairs with the same settings; None: there are none yet.
+    """The report of an earlier, finished call with the same settings; None: there was none.
 
-    Pairs of other settings, or from elsewhere, are refused.
+    An existing file with other pairs is refused.
     """
     if is_finished(out, settings):
         if share.count == 1:
             record_path(out).unlink(missing_ok=True)
         return _report(out)
     note = note_path(out)
-    # If a kill came between the pairs and their note, the partial results are still there.
+    # A process that was killed between writing the pairs and their record has left its partial results.
     if not out.exists() or saved_by_all(out, share).complete:
         return None
     if not note.exists():
@@ -200,7 +200,7 @@ def _report(out: Path) -> CleaningReport:
 
 
 def usable_line(found: Translation) -> str:
-    """The translation as one line: `CUT` if the length limit ended it, empty if it holds NUL."""
+    """The translation as one line: `CUT` if it was cut off at the length limit, empty if it contains NUL."""
     if not found.complete:
         return CUT
     return normalise(found.text) if "\0" not in found.text else ""

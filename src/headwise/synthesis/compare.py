@@ -42,15 +42,12 @@ class Comparison:
     """Sentences whose translation was timed."""
 
     def as_dict(self) -> dict[str, Any]:
-        names = ("teacher_", "student_")
-        return {
-            "scores": {
-                name: {who.strip("_"): each.as_dict() for who, each in zip(names, both, strict=True)}
-                for name, both in self.scores.items()
-            },
-            **{who.strip("_"): asdict(side) for who, side in zip(names, self.sides, strict=False)},
-            "timed_sentences": self.timed,
+        scores = {
+            name: {"teacher": teacher.as_dict(), "student": student.as_dict()}
+            for name, (teacher, student) in self.scores.items()
         }
+        teacher, student = map(asdict, self.sides)
+        return {"scores": scores, "teacher": teacher, "student": student, "timed_sentences": self.timed}
 
     def __str__(self) -> str:
         teacher, student = self.sides

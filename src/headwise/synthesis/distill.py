@@ -2,7 +2,7 @@
 
 A teacher's translations are easier to learn than human ones, because they render the same phrase in the same way: a
 student gets closer to the teacher than training on the references would bring it. First the sources are chosen, then
-the teacher translates them (resumable), then the student is trained as always and compared with the teacher.
+the teacher translates them (resumable), then the student is trained like any model and compared with the teacher.
 """
 
 import itertools
@@ -39,7 +39,7 @@ from headwise.train.start import recipe_from
 FOLDER = "distilled"
 """Subfolder of the output folder for the sources and the teacher's translations."""
 LOOK_EVERY = 0.2
-"""Seconds between two looks whether other processes are done."""
+"""Seconds between two checks whether other processes are done."""
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class Distilled:
     comparison: Comparison | None = None
     """Teacher and student compared; only in the process that reports, after the training."""
     stopped: bool = False
-    """Stopped before the training, everything saved: the same call continues."""
+    """Stopped before the training; everything is saved, and the same call continues."""
 
 
 def distill(
@@ -78,36 +78,31 @@ def distill(
 
     The other keywords describe the student's training, as for `headwise.train`; `text` is text of the source language
     without translations. `keep_references`: the student trains on the given translations too. `teacher_tokenizer`: the
-    student has the teacher's tokenizer. After a stop or a kill, the same call continues.
+    student has the teacher's tokenizer. To continue after an interruption, repeat the call.
+
+    Several processes share the translations. Those that a launcher started share the training too; of processes that
+    were started one by one, the last to finish trains.
     """
-    control = BulkControl(share, progress, stop, say)
     if not keywords.get("out"):
         raise ConfigError("no output folder: give --out DIR")
     text = keywords.pop("text", None)
-    more = [*corpus_tables({"text": text}, "")] if text else []
+    more = corpus_tables({"text": text}, "")
     if not recipe and not more and not corpus_tables(keywords, ""):
         raise ConfigError("nothing to translate: give --pairs FILE, or --source F and --target F, or --text F")
     if teacher_tokenizer:
         refuse_tokenizer_settings(keywords)
     tables = run_tables(recipe, {**keywords, "task": "translation"}, more)
-    tests = {
-        "test_pairs": test_pairs,
-        "test_source_files": test_source_files,
-        "test_target_files": test_target_files,
-    }
-    test = corpus_tables(tests, "test_")
-    tables = override(tables, {"data.test": test} if test else {})
+    tests = {"test_pairs": test_pairs, "test_source_files": test_source_files, "test_target_files": test_target_files}
+    if test := corpus_tables(tests, "test_"):
+        tables = override(tables, {"data.test": test})
     translator = teacher if isinstance(teacher, Translator) else Translator(teacher, device=teacher_device)
-    folder = translator.folder
-    if folder is None:
+    if translator.folder is None:
         raise ConfigError("the teacher must be a model folder, or a Translator of one")
+    control = BulkControl(share, progress, stop, say)
     if teacher_tokenizer:
-        tables = with_tokenizer_of(folder, tables, control.note)
+        tables = with_tokenizer_of(translator.folder, tables, control.note)
     options = TranslateOptions(beam=beam, batch_tokens=teacher_batch_tokens)
-    tables = with_languages(tables, translator)
-    return distill_tables(
-        translator, str(folder), tables, options=options, keep_references=keep_references, control=control
-    )
+    return _distill(translator, with_languages(tables, translator), options, keep_references, control)
 
 
 TOKENIZER_KEYS = ("kind", "vocabulary", "sample", "lossless", "split_digits", "folder")
@@ -115,72 +110,54 @@ TOKENIZER_KEYS = ("kind", "vocabulary", "sample", "lossless", "split_digits", "f
 
 
 def refuse_tokenizer_settings(keywords: RunKeywords) -> None:
-    """Refuse settings of a tokenizer to be trained, beside the option for the teacher's."""
+    """Refuse settings for a new tokenizer together with the option for the teacher's."""
     settings = keywords.get("settings", {})
     given = ["--vocabulary"] if keywords.get("vocabulary") else []
     given += [f"--set text.{key}" for key in sorted(TOKENIZER_KEYS) if f"text.{key}" in settings]
     if given:
-        raise ConfigError(f"--teacher-tokenizer uses the teacher's as it is: leave out {', '.join(given)}, or it")
+        raise ConfigError(f"--teacher-tokenizer takes the teacher's tokenizer as it is: leave out {', '.join(given)}")
 
 
 def with_tokenizer_of(teacher: Path, tables: dict[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
     """The tables of a student that has the teacher's tokenizer."""
     ignored = [f"text.{key}" for key in TOKENIZER_KEYS if key in tables.get("text", {})]
     if ignored:
-        say(f"note: --teacher-tokenizer: {', '.join(ignored)} of the recipe: ignored")
+        say(f"note: --teacher-tokenizer: ignoring {', '.join(ignored)} of the recipe")
     return override(tables, {"text.folder": str(teacher.absolute())})
 
 
 def with_languages(tables: dict[str, Any], teacher: Translator) -> dict[str, Any]:
     """The tables with the teacher's languages, unless they name others."""
     data = tables["data"]
-    if data.get("source_language") or data.get("target_language"):
-        return tables
-    if any(corpus.get("target_language") for corpus in data["train"]):
+    named = [data.get("source_language"), *(each.get("target_language") for each in (data, *data["train"]))]
+    if any(named):
         return tables
     source, target = teacher.direction()
     return override(tables, {"data.source_language": source, "data.target_language": target})
 
 
-def distill_tables(
-    teacher: Translator,
-    teacher_folder: str,
-    tables: dict[str, Any],
-    *,
-    options: TranslateOptions,
-    keep_references: bool = False,
-    control: BulkControl | None = None,
+def _distill(
+    teacher: Translator, tables: dict[str, Any], options: TranslateOptions, keep_references: bool, control: BulkControl
 ) -> Distilled:
-    """Train the student that the tables of a recipe describe on the translations of the teacher.
-
-    The training corpora may also be plain `text` of the source language. After a stop or a kill, the same call
-    continues. Several processes share the translations; those that a launcher started share the training too, and of
-    others the last to end trains.
-    """
-    control = control or BulkControl()
-    say, stop, share = control.note, control.stop, control.share
-    recipe = recipe_from({**tables, "task": "translation"})
-    check_run(recipe)
-    check(recipe, teacher, teacher_folder)
-    if keep_references and all(corpus.text for corpus in recipe.data.train):
-        raise ConfigError("--keep-references: there are none, as all training data are text of the source language")
+    """Choose the sources, translate them, train the student that the tables describe, and compare it."""
+    say, share = control.note, control.share
+    recipe = recipe_from(tables)
+    check(recipe, teacher, keep_references)
     folder = Path(recipe.out).absolute() / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = in_turn(folder, share, lambda: choose_sources(recipe, folder, keep_references, say), stop)
+    chosen = in_turn(folder, share, lambda: choose_sources(recipe, folder, keep_references, say), control.stop)
     if chosen is None:
         return Distilled(stopped=True)
     say(chosen.report)
     translations = translation_paths(teacher, recipe.data, chosen, options)
-    student = recipe_from({**tables, "task": "translation", "data": student_data(recipe.data, chosen, translations)})
+    student = recipe_from({**tables, "data": student_data(recipe.data, chosen, translations)})
     claim(Path(recipe.out), student, lambda text: None)  # before hours of translating
     say_unused(folder, translations, say)
     if not translate_sources(teacher, recipe.data, chosen, translations, options, control):
         return Distilled(stopped=True)
     while not all(path.exists() for path in translations):  # each appears when it is complete
-        if not share.together:
-            return Distilled()
-        if stop():
-            return Distilled(stopped=True)
+        if control.stop() or not share.together:
+            return Distilled(stopped=share.together)
         time.sleep(LOOK_EVERY)
     if not student.data.valid:
         say("note: there are no references: validation is on held-out translations of the teacher")
@@ -190,21 +167,14 @@ def distill_tables(
     except BusyError:
         if not share.separate:
             raise
-        return Distilled()
+        return Distilled()  # another process trains the student
     if outcome.interrupted or not outcome.first:
         return Distilled(outcome)
-    comparison = compare_student(teacher, teacher_folder, outcome, student, recipe, chosen, options)
-    return Distilled(outcome, comparison)
+    return Distilled(outcome, compare_student(teacher, outcome, student, recipe, chosen, options.beam))
 
 
 def compare_student(
-    teacher: Translator,
-    teacher_folder: str,
-    outcome: Outcome,
-    student: Recipe,
-    recipe: Recipe,
-    chosen: ChosenSources,
-    options: TranslateOptions,
+    teacher: Translator, outcome: Outcome, student: Recipe, recipe: Recipe, chosen: ChosenSources, beam: int
 ) -> Comparison:
     """Compare teacher and student, and write the result beside the student and on its model card."""
     # The same engine for both, so that the student's gain is not that of an engine.
@@ -215,17 +185,14 @@ def compare_student(
     translator = Translator(outcome.folder, device=device, engine=engine)
     comparison = compare_models(teacher, translator, student, some, languages)
     step, card = outcome.progress.step, outcome.folder / CARD
-    table = {"table": str(comparison), **comparison.as_dict()}
-    write_json(outcome.folder / DISTILLATION, {"from": teacher_folder, "beam": options.beam, "step": step, **table})
+    record = {"from": str(teacher.folder), "beam": beam, "step": step, "table": str(comparison)}
+    write_json(outcome.folder / DISTILLATION, {**record, **comparison.as_dict()})
     write_text(card, with_distillation(card.read_text(encoding="utf-8"), outcome.folder, step))
     return comparison
 
 
 def in_turn(folder: Path, share: Share, call: Callable[[], T], stop: Callable[[], bool]) -> T | None:
-    """The result of `call`, made by one process after the other: later ones find the first one's files.
-
-    None if stopped while waiting.
-    """
+    """Call `call` in one process after the other: later ones find its files. None: stopped while waiting."""
     if share.count == 1:
         return call()
     while not stop():
@@ -237,16 +204,19 @@ def in_turn(folder: Path, share: Share, call: Callable[[], T], stop: Callable[[]
     return None
 
 
-def check(recipe: Recipe, teacher: Translator, teacher_folder: str) -> None:
+def check(recipe: Recipe, teacher: Translator, keep_references: bool) -> None:
     """Refuse what would only fail later."""
+    check_run(recipe)
     if recipe.data.both_directions:
         raise ConfigError("distill in one direction, or give each its own corpus: data.both_directions is not possible")
-    if Path(recipe.out).exists() and Path(recipe.out).samefile(teacher_folder):
-        raise ConfigError(f"{recipe.out} is the teacher's own folder: choose another --out for the student")
+    if teacher.folder and Path(recipe.out).exists() and Path(recipe.out).samefile(teacher.folder):
+        raise ConfigError(f"{recipe.out} is the teacher's folder: choose another --out for the student")
     for corpus in recipe.data.train:
         teacher.direction(*nameable_languages(teacher, corpus_languages(corpus, recipe.data)))
         if not corpus.text:
             corpus_paths(corpus, recipe.data)
+    if keep_references and all(corpus.text for corpus in recipe.data.train):
+        raise ConfigError("--keep-references: there are none, as all training data are text of the source language")
 
 
 def student_data(data: DataConfig, chosen: ChosenSources, translations: Sequence[Path]) -> dict[str, Any]:
@@ -254,12 +224,8 @@ def student_data(data: DataConfig, chosen: ChosenSources, translations: Sequence
     train_corpora: list[dict[str, Any]] = []
     for number, corpus in enumerate(data.train):
         source, target = corpus_languages(corpus, data)
-        shared = {
-            "source_language": source,
-            "target_language": target,
-            "weight": corpus.weight,
-            "licence": corpus.licence,
-        }
+        languages = {"source_language": source, "target_language": target}
+        shared = {**languages, "weight": corpus.weight, "licence": corpus.licence}
         train_corpora.append({**shared, "pairs": [str(translations[number])]})
         if chosen.references[number]:
             train_corpora.append({**shared, "pairs": [str(chosen.reference_path(number))]})

@@ -1,9 +1,10 @@
 """Sources for a teacher to translate: the source sides of corpora, cleaned, each once, without the validation data."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TextIO
 
 from headwise.config import CorpusConfig, DataConfig, Recipe
 from headwise.data.prepare.clean import clean, pair_hashes
@@ -21,6 +22,7 @@ from headwise.data.read.text_files import text_paths
 from headwise.errors import DataError
 from headwise.files.atomic import write_json
 from headwise.recipe import to_tables
+from headwise.synthesis.back_translate import HEADER
 from headwise.train.job import Say
 
 VERSION = 1
@@ -76,54 +78,63 @@ def _choose(recipe: Recipe, home: Path, keep_references: bool, say: Say) -> None
     data = recipe.data
     held_out = {} if data.valid else _hold_out(recipe, say)
     for number, pairs in enumerate(held_out.values()):
-        with (home / f"held_out-{number}.tsv").open("w", encoding="utf-8", newline="\n") as file:
-            file.write("source\ttarget\n")
-            file.writelines(f"{pair.source}\t{pair.target}\n" for pair in pairs)
-    reports, lines, references = [], [], []
+        with _new_file(home / f"held_out-{number}.tsv") as file:
+            file.writelines([HEADER, *map(_row, pairs)])
+    reports = [CleaningReport() for _ in data.train]
+    references = [keep_references and not corpus.text for corpus in data.train]
     seen, translated = SeenHashes(), SeenHashes()
-    held_out_texts: dict[str, set[str]] = {}
-    for (source, target), pairs in held_out.items():
-        held_out_texts.setdefault(source, set()).update(pair.source for pair in pairs)
-        held_out_texts.setdefault(target, set()).update(pair.target for pair in pairs)
+    lines = [0] * len(data.train)
     for number, corpus in enumerate(data.train):
-        direction = corpus_languages(corpus, data)
-        sources_held_out, targets_held_out = (held_out_texts.get(language, set()) for language in direction)
-        if corpus.text:  # its targets are the sources again
-            targets_held_out = set()
-        report, count = CleaningReport(), 0
-        paired = keep_references and not corpus.text
+        direction = "\t".join(corpus_languages(corpus, data))
         with (
-            (home / f"sources-{number}.txt").open("w", encoding="utf-8", newline="\n") as sources,
-            (home / f"references-{number}.tsv").open("w", encoding="utf-8", newline="\n") as beside,
+            _new_file(home / f"sources-{number}.txt") as sources,
+            _new_file(home / f"references-{number}.tsv") as beside,
         ):
-            beside.write("source\ttarget\n")
-            for chunk in _cleaned(corpus, data, report, seen, say):
-                allowed = [
-                    pair
-                    for pair in chunk
-                    if pair.source not in sources_held_out and pair.target not in targets_held_out
-                ]
-                report.held_out += len(chunk) - len(allowed)
+            beside.write(HEADER)
+            cleaned = _cleaned(corpus, data, reports[number], seen, say)
+            for chunk in _not_held_out(cleaned, corpus, data, held_out, reports[number]):
                 # A source with several translations is translated once.
-                fresh = translated.add(pair_hashes([Pair(p.source, "", "", 0) for p in allowed], "\t".join(direction)))
-                texts = [pair.source for pair, new in zip(allowed, fresh, strict=True) if new]
+                fresh = translated.add(pair_hashes([Pair(pair.source, "", "", 0) for pair in chunk], direction))
+                texts = [pair.source for pair, new in zip(chunk, fresh, strict=True) if new]
                 sources.writelines(f"{text}\n" for text in texts)
-                count += len(texts)
-                if paired:
-                    beside.writelines(f"{pair.source}\t{pair.target}\n" for pair in allowed)
-        reports.append(report)
-        lines.append(count)
-        references.append(paired)
+                lines[number] += len(texts)
+                if references[number]:
+                    beside.writelines(map(_row, chunk))
     if not sum(lines):
         raise DataError(f"no sources are left: {total(reports)}")
     say(str(total(reports)))
-    manifest = {
-        "sources": lines,
-        "references": references,
-        "held_out": list(held_out),
-        "report": f"{sum(lines):,} sources to translate",
-    }
+    report = f"{sum(lines):,} sources to translate"
+    manifest = {"sources": lines, "references": references, "held_out": list(held_out), "report": report}
     write_json(home / "chosen.json", manifest)
+
+
+def _new_file(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _row(pair: Pair) -> str:
+    return f"{pair.source}\t{pair.target}\n"
+
+
+def _not_held_out(
+    chunks: Iterable[list[Pair]],
+    corpus: CorpusConfig,
+    data: DataConfig,
+    held_out: Mapping[Direction, list[Pair]],
+    report: CleaningReport,
+) -> Iterator[list[Pair]]:
+    """The pairs of which neither side is held out, in any direction."""
+    texts: dict[str, set[str]] = {}
+    for (source, target), pairs in held_out.items():
+        texts.setdefault(source, set()).update(pair.source for pair in pairs)
+        texts.setdefault(target, set()).update(pair.target for pair in pairs)
+    sources, targets = (texts.get(language, set()) for language in corpus_languages(corpus, data))
+    if corpus.text:  # its targets are the sources again
+        targets = set()
+    for chunk in chunks:
+        allowed = [pair for pair in chunk if pair.source not in sources and pair.target not in targets]
+        report.held_out += len(chunk) - len(allowed)
+        yield allowed
 
 
 def _open(home: Path) -> ChosenSources:

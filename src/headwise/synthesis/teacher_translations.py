@@ -1,4 +1,4 @@
-"""Translations of a teacher: source and translation of each training corpus, written once and used again."""
+"""Translations by a teacher: pairs of source and translation, written once per training corpus and reused."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -21,18 +21,18 @@ from headwise.train.job import Say
 
 
 def say_unused(folder: Path, paths: Sequence[Path], say: Say) -> None:
-    """Say that existing translations, of other settings, are not used."""
+    """Report that existing translations were made with other settings and are not used."""
     wanted = {path.name for path in paths}
     there = {path.name.split(".tsv")[0] + ".tsv" for path in folder.glob("translations-*.tsv*")}
     if there - wanted and not there & wanted:
         say(
-            f"note: {folder} has translations of other sources, or by another teacher or search (--beam, "
-            "--keep-references): they are not used, all sources are translated anew"
+            f"note: the translations in {folder} are not used, because the sources, the teacher or the search (--beam, "
+            "--keep-references) have changed: all sources are translated again"
         )
 
 
 def search_settings(teacher: Translator, options: TranslateOptions) -> dict[str, Any]:
-    """Everything that the translations depend on, except the sources and the batch size."""
+    """Everything that the translations depend on, other than the sources."""
     search = {key: value for key, value in asdict(options).items() if key != "batch_tokens"}
     return {"model": teacher.model_digest(), "search": search}
 
@@ -40,9 +40,9 @@ def search_settings(teacher: Translator, options: TranslateOptions) -> dict[str,
 def translation_paths(
     teacher: Translator, data: DataConfig, chosen: ChosenSources, options: TranslateOptions
 ) -> list[Path]:
-    """The files for the translations of each corpus.
+    """The file for the translations of each corpus.
 
-    They are beside the folder of the sources, not in it: that is written again if it is damaged, and translations are
+    The files are beside the folder of the sources, not in it: a damaged folder is replaced, and translations are
     expensive.
     """
     key = fingerprint(search_settings(teacher, options))
@@ -91,5 +91,5 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _write_uncut(out: Path, rows: Iterator[bytes]) -> None:
-    """Write the rows whose translation the length limit did not cut off."""
+    """Write the rows whose translation was not cut off at the length limit."""
     write_rows(out, (row for row in rows if not row.endswith(f"\t{CUT}\n".encode())))

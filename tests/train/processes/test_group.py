@@ -194,7 +194,7 @@ def test_torchrun_starts_the_command(corpus: Path, tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(40) != 0
     said = (tmp_path / "told").read_text()
-    assert said.count("all saved; the same command continues") == 1, said
+    assert said.count("everything is saved: run the same command again to continue") == 1, said
     stopped = step_of(checkpoints(tmp_path / "run")[-1])
     command += ["--steps", str(stopped + 2)]
     done = subprocess.run(
