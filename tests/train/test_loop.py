@@ -160,7 +160,7 @@ def test_early_stopping_waits_for_patience(tmp_path: Path) -> None:
     progress, reporter, _ = run_fit(tmp_path, validate=scripted(losses), patience=3, steps=50)
     assert (progress.step, progress.best_step, progress.finished) == (8, 5, True)
     assert [step for step, best in reporter.validations if best] == [1, 2, 5]
-    assert any("no better loss in 3 validations" in note for note in reporter.notes)
+    assert any("loss has not improved in 3 validations" in note for note in reporter.notes)
     assert steps_on_disk(tmp_path)[-1] == 8
 
 

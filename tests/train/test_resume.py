@@ -141,7 +141,7 @@ def test_changed_data_is_refused(tmp_path: Path, corpus: Path) -> None:
     with corpus.open("a", encoding="utf-8") as file:
         file.write("one more\tnoch eins\n")
     said: list[str] = []
-    with pytest.raises(ConfigError, match="begun with other data"):
+    with pytest.raises(ConfigError, match="started with other data"):
         train(run_recipe(corpus, tmp_path / "run", {**settings, "train.steps": 3}), said.append)
     assert not [line for line in said if "reading" in line], "it is refused before anything is read"
     assert sorted((tmp_path / "run" / "data").iterdir()) == prepared
@@ -180,7 +180,7 @@ def test_how_batches_are_made_stays(tmp_path: Path, corpus: Path) -> None:
     train(run_recipe(corpus, tmp_path / "whole", packed), silent)
     last = step_folder(tmp_path / "run", 12), step_folder(tmp_path / "whole", 12)
     assert same_tensors(*(folder / FILES[0] for folder in last))
-    with pytest.raises(ConfigError, match="begun with packed batches"):
+    with pytest.raises(ConfigError, match="started with packed batches"):
         train(run_recipe(corpus, tmp_path / "run", {**packed, "train.packed": "never"}), silent)
 
 
@@ -194,7 +194,7 @@ def test_packed_batches_without_a_gpu_are_noted(corpus: Path, tmp_path: Path) ->
     train(run_recipe(corpus, tmp_path / "run", {**packed, "train.packed": "auto", "train.steps": 3}), said.append)
     [note] = [line for line in said if line.startswith("note:") and "packed" in line]
     assert note.startswith(
-        "note: this run was begun with packed batches, as on a GPU, and continues with them: that is slow here"
+        "note: this run was started with packed batches, as on a GPU, and continues with them: that is slow here"
     )
     assert "\n" not in note
 

@@ -94,7 +94,7 @@ def test_a_finished_model_stays_until_a_longer_run_has_ended(tmp_path: Path, cor
     model, card, said = tmp_path / "model.safetensors", tmp_path / "README.md", list[str]()
     train(run_recipe(corpus, tmp_path, QUICK), silent)
     train(run_recipe(corpus, tmp_path, QUICK), said.append)
-    assert not [text for text in said if "stays the model" in text], "nothing is left to do"
+    assert not [text for text in said if "remains the model" in text], "nothing is left to do"
     before, whole = model.read_bytes(), list[bool]()
 
     def say(text: str) -> None:
@@ -103,7 +103,7 @@ def test_a_finished_model_stays_until_a_longer_run_has_ended(tmp_path: Path, cor
 
     said.clear()
     train(run_recipe(corpus, tmp_path, {**QUICK, "train.steps": 8}), say)
-    [place] = [place for place, text in enumerate(said) if f"{model} stays the model of the shorter run" in text]
+    [place] = [place for place, text in enumerate(said) if f"{model} remains the model of the shorter run" in text]
     assert all(whole[: place + 1])
     assert model.read_bytes() != before
     assert "8 steps" in card.read_text(encoding="utf-8")
@@ -246,7 +246,7 @@ def begun(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_another_recipe_is_refused_by_the_key_that_changed(begun: Path, corpus: Path, key: str, value: object) -> None:
     before = {path.name: path.read_bytes() for path in begun.iterdir() if path.is_file()}
-    with pytest.raises(ConfigError, match=rf"begun with another recipe: {key}.*--init"):
+    with pytest.raises(ConfigError, match=rf"started with another recipe: {key}.*--init"):
         train(run_recipe(corpus, begun, {**QUICK, key: value}), silent)
     assert before == {path.name: path.read_bytes() for path in begun.iterdir() if path.is_file()}
 
@@ -257,7 +257,7 @@ def test_changed_data_is_refused_before_the_tokenizer_is_overwritten(tmp_path: P
     train(recipe, silent)
     before = (tmp_path / "run" / "tokenizer.json").read_bytes()
     corpus.write_text(corpus.read_text(encoding="utf-8").replace("cat", "Käse"), encoding="utf-8")
-    with pytest.raises(ConfigError, match="begun with other data"):
+    with pytest.raises(ConfigError, match="started with other data"):
         train(recipe, silent)
     assert (tmp_path / "run" / "tokenizer.json").read_bytes() == before
     headwise.load(tmp_path / "run")

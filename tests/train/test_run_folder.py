@@ -12,8 +12,8 @@ from tests.train.small_runs import run_recipe, silent, write_corpus
 
 
 def test_differences_are_words_and_name_files() -> None:
-    def words(before: object, now: object) -> list[str]:
-        return [change for _, change in differences(before, now, "data")]
+    def words(before: dict[str, object], now: dict[str, object]) -> list[str]:
+        return [change for _, change in differences(before, now, "data.")]
 
     corpus, other = {"pairs": ["a.tsv"], "weight": 1.0}, {"pairs": ["b.tsv"], "weight": 1.0}
     assert words({"train": [corpus]}, {"train": [corpus, other]}) == ["data.train now has b.tsv"]

@@ -1,7 +1,7 @@
 """The interface of a task. `train/run.py` names a module for each task; the module has two functions:
 
-    check(recipe, model)                    raises a ConfigError or DataError for what would only fail later; `model`
-                                            has the recipe's shape and no weights
+    check(recipe, model)                    raises a ConfigError or DataError for what would otherwise fail late;
+                                            `model` has the recipe's shape and no weights
     open_job(recipe, run, device, say)      returns a `Job`: data prepared, model built (or that of `recipe.init`)
 
 A job is a plain object that holds what the loop needs and how the run is finished. It trains nothing itself.
@@ -24,7 +24,7 @@ from headwise.train.step.learner import Objective, Validate
 Say = Callable[[str], None]
 
 FEW = 100
-"""Examples below which a set tells little: one in a hundred is a percent of accuracy, and BLEU is noisier still."""
+"""Examples that a set needs for meaningful scores: one in a hundred is a percent of accuracy, and BLEU is noisier."""
 
 
 class Scored(Protocol):
@@ -59,7 +59,7 @@ class Job(Protocol):
 
     @property
     def data_key(self) -> str:
-        """A name of the data's content: a run that is continued must find the same."""
+        """A key of the data's content: a run can only be continued on the same data."""
 
     @property
     def files(self) -> Sequence[SourceFile]:
@@ -84,6 +84,6 @@ class JobModule(Protocol):
 
 
 def note_few(name: str, count: int, unit: str, say: Say) -> None:
-    """Say so if a set is too small for its figures to mean anything."""
+    """Report a set that is too small for its scores to be meaningful."""
     if 0 < count < FEW:
         say(f"note: {name}: only {count:,} {unit}; figures of fewer than {FEW} are mostly chance")

@@ -1,4 +1,4 @@
-"""The training loop, from top to bottom. It knows no model and no task: an objective gives the loss of a batch."""
+"""The training loop, from top to bottom. It is independent of model and task: an objective computes the loss."""
 
 import contextlib
 import dataclasses
@@ -27,7 +27,7 @@ from headwise.train.step.optimiser import clip_gradients, set_learning_rate, upd
 from headwise.train.step.schedules import learning_rate
 
 LOOK_EVERY = 16
-"""Steps on a GPU between two readings of its figures: each reading waits until it has computed all it was given."""
+"""Steps between two reads of the losses on a GPU: each read waits until all kernels launched so far are done."""
 
 
 class Reporter(Protocol):
@@ -53,9 +53,9 @@ def fit(
     autocast: torch.dtype | None = None,
     group: ProcessGroup = ALONE,
 ) -> RunState:
-    """Train `model` for `recipe.train.steps` steps, or until validation stops getting better.
+    """Train `model` for `recipe.train.steps` steps, or until validation stops improving.
 
-    Continues exactly from the newest checkpoint in `run`. `stop` ends it early, with everything saved. All processes
+    It continues exactly from the newest checkpoint in `run`. `stop` ends it early, with everything saved. All processes
     of a `group` call it with the same arguments, and end at the same step.
     """
     config = recipe.train
@@ -87,7 +87,7 @@ def fit(
 
             state = dataclasses.replace(state, step=step, position=position)
             figures.add(Step(step, micro_batches, count, torch.stack([loss, nll, norm])))
-            stopping = group.any(bool(stop))  # read once: a later request is for the next step
+            stopping = group.any(bool(stop))  # read once: a later request concerns the next step
             due = Due.after(step, config, stopping)
             if figures.are_many or due.any:
                 state = figures.read(state)
@@ -104,13 +104,13 @@ def fit(
 
 
 def begin(checkpoints: RunCheckpoints, config: TrainConfig, reporter: Reporter) -> RunState:
-    """The state that the run continues from, reported."""
+    """Restore the state that the run continues from, and report it."""
     state = checkpoints.resume()
     if state.step:
         reporter.note(f"continuing from step {state.step:,}")
     reporter.started(state.step, state.tokens)
     if state.step >= config.steps:
-        reporter.note(f"{state.step:,} steps are done already: raise train.steps to train longer")
+        reporter.note(f"{state.step:,} steps have been taken already: raise train.steps to train longer")
     return dataclasses.replace(state, finished=out_of_patience(state, config))
 
 
@@ -141,7 +141,7 @@ class Due:
 
 
 class NoBatchError(HeadwiseError):
-    """The batches of a step could not be made, in this process (then it has a cause) or in another."""
+    """The batches of a step could not be made, in this process (then the error has a cause) or in another."""
 
 
 def take(
@@ -171,7 +171,7 @@ def end_without_batch(
     stop: StopRequest,
     group: ProcessGroup,
 ) -> None:
-    """Save the steps that were taken, and raise the error of the data; not if the run is asked to stop anyway."""
+    """Save the steps that were taken, and raise the error of the data, unless the run has been asked to stop."""
     cause = error.__cause__
     if state.step > checkpoints.last:
         checkpoints.save(state)
@@ -197,7 +197,7 @@ class Step:
 
 
 class Figures:
-    """The figures of steps, left on the device until somebody needs them: reading them waits for it."""
+    """The losses and gradient norms of steps, left on the device until they are needed: reading them waits for it."""
 
     def __init__(
         self,
@@ -219,14 +219,14 @@ class Figures:
 
     @property
     def are_many(self) -> bool:
-        """Whether so many are unread that it is time to read them."""
+        """Whether enough steps are unread to read them now."""
         return len(self._unread) >= self._most
 
     def add(self, step: Step) -> None:
         self._unread.append(step)
 
     def read(self, state: RunState) -> RunState:
-        """Wait for the figures and count their steps; report those that were skipped, too many of which end the run."""
+        """Read the figures and count their steps; report skipped steps, too many of which end the run."""
         if self._unread:
             table: list[list[float]] = torch.stack([step.figures for step in self._unread]).tolist()
             for step, (loss, nll, norm) in zip(self._unread, table, strict=True):
@@ -284,7 +284,7 @@ def log(state: RunState, rate: float, norm: float, reporter: Reporter) -> RunSta
 def validated(
     state: RunState, learner: Learner, validate: Validate, config: TrainConfig, reporter: Reporter
 ) -> tuple[RunState, bool]:
-    """Validate, and note whether this is the best so far and whether patience has run out."""
+    """Validate, and record whether this is the best so far and whether patience has run out."""
     begun = time.perf_counter()
     metrics = learner.metrics(validate)
     seconds = time.perf_counter() - begun
@@ -296,7 +296,7 @@ def validated(
         state = dataclasses.replace(state, stale=state.stale + 1)
     reporter.validated({"step": state.step, **metrics}, better, seconds)
     if out_of_patience(state, config):
-        reporter.note(f"no better {config.select_by} in {state.stale} validations: training ends here")
+        reporter.note(f"{config.select_by} has not improved in {state.stale} validations: training ends here")
         state = dataclasses.replace(state, finished=True)
     return state, better
 

@@ -59,7 +59,7 @@ def train(
     say: "Say" = print,
     **keywords: Unpack[RunKeywords],
 ) -> "Outcome":
-    """Train a model, and leave its folder at `out`; a run that exists there continues where it stopped.
+    """Train a model and write its folder to `out`; a run that exists there continues where it stopped.
 
     `recipe` is a TOML file, the name of a recipe that Headwise ships, tables, or a whole `Recipe`; the keywords
     override it. Without a recipe, `pairs` (or `source_files` and `target_files`, `text`, `labelled`, `images`) are the
@@ -73,7 +73,7 @@ def train(
 def complete_recipe(
     recipe: Recipe | Mapping[str, Any] | str | Path | None = None, **keywords: Unpack[RunKeywords]
 ) -> Recipe:
-    """The recipe that `train` with the same arguments follows."""
+    """The recipe that `train` follows with the same arguments."""
     from headwise.train.start import recipe_from
 
     if not isinstance(recipe, Recipe):
@@ -91,19 +91,13 @@ def run_tables(
     if unknown:
         raise TypeError(f"train() has no keyword {unknown[0]!r}; it has: {', '.join(RunKeywords.__annotations__)}")
     corpora, valid = corpus_tables(keywords, ""), corpus_tables(keywords, "valid_")
-    out = keywords.get("out")
-    if isinstance(recipe, Mapping):
-        tables: dict[str, Any] = nested(recipe)
-    elif recipe is not None:
-        tables = read_recipe(recipe_path(str(recipe)))
-    else:
-        tables = {} if corpora or more else stored_tables(out)
-    init = keywords.get("init") or tables.get("init")
-    task = keywords.get("task") or (None if "task" in tables else task_of(corpora, str(init) if init else None))
+    out, init = _text(keywords.get("out")), _text(keywords.get("init"))
+    tables = given_tables(recipe, None if corpora or more else out)
+    task = keywords.get("task") or (None if "task" in tables else task_of(corpora, str(init or tables.get("init", ""))))
     options: dict[str, Any] = {
         "task": task,
-        "init": _text(keywords.get("init")),
-        "out": _text(out),
+        "init": init,
+        "out": out,
         "seed": keywords.get("seed"),
         "model.preset": keywords.get("preset"),
         "text.vocabulary": keywords.get("vocabulary"),
@@ -120,14 +114,26 @@ def run_tables(
     given = {key: value for key, value in options.items() if value is not None}
     tables = override(tables, given | dict(keywords.get("settings", {})))
     check_kinds(str(tables.get("task", "translation")), [*corpora, *valid])
-    data = tables.get("data", {})
-    if not isinstance(data, dict) or not data.get("train"):
-        check_keys(Recipe, nested(tables))  # a misspelt key may be the reason
-        raise ConfigError(
-            "no training data: give --pairs FILE, or --source F and --target F, or --text, --labelled or --images, "
-            "or a recipe, or the --out of a run that was begun"
-        )
+    check_training_data(tables)
     return tables
+
+
+def given_tables(recipe: Mapping[str, Any] | str | Path | None, out: str | None) -> dict[str, Any]:
+    """The tables of a recipe or, without one, of the run in the folder `out`."""
+    if recipe is None:
+        return stored_tables(out)
+    return nested(recipe) if isinstance(recipe, Mapping) else read_recipe(recipe_path(str(recipe)))
+
+
+def check_training_data(tables: dict[str, Any]) -> None:
+    data = tables.get("data", {})
+    if isinstance(data, dict) and data.get("train"):
+        return
+    check_keys(Recipe, nested(tables))  # a misspelt key may be the reason
+    raise ConfigError(
+        "no training data: give --pairs FILE, or --source F and --target F, or --text, --labelled or --images, "
+        "or a recipe, or the --out of an existing run"
+    )
 
 
 def corpus_tables(keywords: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
@@ -182,9 +188,9 @@ def recipe_path(name: str) -> Path:
         return shipped[name.removesuffix(".toml").removeprefix("recipes/")]
     for option, suffixes in DATA_SUFFIXES.items():
         if format_suffix(path) in suffixes:
-            raise ConfigError(f"{name} is no recipe: did you mean {option} {name}?")
+            raise ConfigError(f"{name} is not a recipe: did you mean {option} {name}?")
     if format_suffix(path) in (".jsonl", ".json"):
-        raise ConfigError(f"{name} is no recipe: did you mean --pairs {name}, or --labelled {name}?")
+        raise ConfigError(f"{name} is not a recipe: did you mean --pairs {name}, or --labelled {name}?")
     if not path.is_file() and path.suffix != ".toml":
         raise ConfigError(f"{name}: no such recipe; shipped recipes are: {', '.join(shipped)}")
     return path
@@ -199,7 +205,7 @@ def stored_tables(out: str | Path | None) -> dict[str, Any]:
 
     stored = stored_recipe(Path(out))
     if not isinstance(stored.get("model"), dict):
-        raise CheckpointError(f"{path}: damaged: it is no recipe")
+        raise CheckpointError(f"{path}: damaged: not a recipe")
     return stored
 
 
@@ -213,11 +219,11 @@ KINDS = {
     "labelled": ("classify",),
     "images": ("images",),
 }
-"""Tasks that each kind of data is for; the first is the default unless the model to start from says otherwise."""
+"""The tasks that each kind of data is for. The first is the default, unless the model of `init` is for another one."""
 
 
-def task_of(corpora: list[dict[str, Any]], init: str | None) -> str | None:
-    """The task that the data are for; None: they do not tell."""
+def task_of(corpora: list[dict[str, Any]], init: str) -> str | None:
+    """The task that the data are for; None: unknown."""
     tasks = next((KINDS[kind] for corpus in corpora for kind in corpus if kind in KINDS), ())
     if len(tasks) > 1 and init:
         from headwise.train.start import folder_config

@@ -71,16 +71,16 @@ class Outcome:
     how_to_ask: str = ""
     """The options that `headwise translate` needs for the model: ` --to de` if there are several target languages."""
     first: bool = True
-    """Whether this process is the one of its group that prints; the scores of the others are empty."""
+    """Whether this process is the one of its group that prints; in the others, `scores` is empty."""
 
 
 def train(recipe: Recipe, say: Say = print) -> Outcome:
-    """Prepare the data, train, and leave a model folder at `recipe.out`; an earlier run there is continued.
+    """Prepare the data, train, and write a model folder to `recipe.out`; an earlier run there is continued.
 
     Under torchrun, all processes call it with the same recipe. The first of them writes files and prints.
     """
     with joined(recipe.train.device) as (group, device):
-        own_say = say if group.first else _silent
+        own_say = say if group.first else lambda text: None
         group.from_first(lambda: check(recipe))
         run = Path(recipe.out)
         recipe = group.from_first(lambda: with_stored_batches(recipe, run / RECIPE))
@@ -96,17 +96,13 @@ def train(recipe: Recipe, say: Say = print) -> Outcome:
             raise
 
 
-def _silent(text: str) -> None:
-    """Print nothing: the first process does."""
-
-
 def check_shared(run: Path) -> None:
     if not run.is_dir():
-        raise ConfigError(f"{run} is not there on every machine: --out must be on a disk that all of them share")
+        raise ConfigError(f"{run} does not exist on every machine: --out must be on a disk that all of them share")
 
 
 def train_in(run: Path, recipe: Recipe, device: torch.device, group: ProcessGroup, say: Say) -> Outcome:
-    """The run itself, in a folder that no other process uses."""
+    """Train in a folder that no other run uses."""
     group.from_first(lambda: check_same_files(run, recipe, say))
 
     def opened(recipe: Recipe) -> Job:
@@ -182,7 +178,7 @@ def job_module(task: str) -> JobModule:
 
 
 def check(recipe: Recipe) -> None:
-    """Refuse a recipe that would only fail later, or never end."""
+    """Refuse a recipe that would otherwise fail late."""
     if not recipe.out:
         raise ConfigError("no output folder: give --out DIR")
     if recipe.train.optimiser not in OPTIMISERS:
@@ -220,10 +216,10 @@ def resolved(recipe: Recipe, job: Job) -> dict[str, Any]:
 
 
 def note_older_model(run: Path, recipe: Recipe, say: Say) -> None:
-    """Say that `model.safetensors` stays the old one while a finished run is trained longer."""
+    """Report that `model.safetensors` remains the old one while a finished run is trained longer."""
     newest = checkpoints(run)
     if (run / WEIGHTS).exists() and newest and step_of(newest[-1]) < recipe.train.steps:
-        say(f"{run / WEIGHTS} stays the model of the shorter run until this run ends")
+        say(f"{run / WEIGHTS} remains the model of the shorter run until this run ends")
 
 
 def finish(run: Path, recipe: Recipe, job: Job, progress: RunState, say: Say) -> Mapping[str, Scored]:

@@ -1,4 +1,4 @@
-"""The output folder of a run: which recipe and which data may use it."""
+"""The output folder of a run: it belongs to one recipe and one set of data."""
 
 import contextlib
 import os
@@ -15,29 +15,29 @@ from headwise.files.lock import locked
 from headwise.files.tables import read_table, write_table
 from headwise.models.folder.config_file import WEIGHTS
 from headwise.models.folder.run_layout import CHECKPOINTS, checkpoints
-from headwise.recipe import from_tables, to_tables
+from headwise.recipe import dotted, from_tables, to_tables
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.job import Say
 
 RECIPE = "recipe.json"
 RESOLVED = "resolved"
-"""In it, beside the settings: the values of those that were left open."""
+"""The table in it of the values that were chosen for settings that the recipe leaves open."""
 DATA = "data"
 """The folder of prepared data, unless `data.cache` names another."""
 DATA_KEY = "data.json"
-"""Names the prepared data that a run was begun with, and the files it was made of."""
+"""Holds the key of the prepared data that a run was started with, and the files it was made from."""
 SCORES = "scores.json"
 COST = "cost.json"
 LOCK = ".lock"
-"""Two processes in one output folder would remove each other's checkpoints."""
+"""Locked while a run trains: two processes in one folder would remove each other's checkpoints."""
 
 BOUND = ("task", "seed", "init", "model", "text", "data", "language", "classify", "images", "tune")
 """Parts of a recipe that cannot change once a run has begun."""
 FREE = ("train.", "data.cache", "data.test")
-"""Keys that can, by their beginnings."""
+"""Prefixes of keys that can."""
 FOLDER = "a folder"
-"""Instead of the SHA-256 of a file: a folder of images has none."""
+"""Takes the place of a file's SHA-256 for a folder of images, which has none."""
 
 
 def data_folder(recipe: Recipe, run: Path) -> Path:
@@ -47,7 +47,7 @@ def data_folder(recipe: Recipe, run: Path) -> Path:
 
 @contextlib.contextmanager
 def claimed(run: Path, recipe: Recipe, say: Say) -> Iterator[None]:
-    """Use the output folder for this recipe alone; what a killed run was writing is removed."""
+    """Lock the output folder for this recipe, and remove unfinished files of a run that was killed."""
     make_folder(run)
     claim(run, recipe, say)
     with locked(run / LOCK, f"{run} is being trained by another process: choose another --out"):
@@ -66,7 +66,7 @@ def make_folder(run: Path) -> None:
 
 
 def remove_if_empty(run: Path) -> None:
-    """Remove the folder of a run that was refused before it wrote anything of worth."""
+    """Remove the folder of a run that was refused before it wrote anything of value."""
     small = {run / LOCK, run / DATA / CACHE}
     found = {path for path in run.rglob("*") if path != run / DATA}
     if found <= small:
@@ -82,7 +82,7 @@ def remove_if_empty(run: Path) -> None:
 
 
 def stored_recipe(run: Path) -> dict[str, Any]:
-    """The tables of the recipe that a run was begun with."""
+    """The tables of the recipe that a run was started with."""
     return {name: table for name, table in read_table(run / RECIPE).items() if name != RESOLVED}
 
 
@@ -100,13 +100,13 @@ def claim(run: Path, recipe: Recipe, say: Say) -> None:
         before = to_tables(from_tables(Recipe, stored))
     except (ConfigError, TypeError, KeyError, AttributeError) as error:
         raise CheckpointError(f"{run / RECIPE}: damaged: {error}") from None
-    now = to_tables(recipe)
-    changes = [each for part in (*BOUND, "train") for each in differences(before[part], now[part], part)]
+    before, now = ({part: tables[part] for part in (*BOUND, "train")} for tables in (before, to_tables(recipe)))
+    changes = differences(before, now)
     refused = [change for key, change in changes if _is_bound(key)]
     if refused:
         raise ConfigError(
-            f"{run} was begun with another recipe: {'; '.join(refused[:3])}. To continue the run, leave the recipe as "
-            f"it was; to train its model further with another one, start from it: --init {run} --out NEW_FOLDER"
+            f"{run} was started with another recipe: {'; '.join(refused[:3])}. To continue the run, leave the recipe "
+            f"as it was; to train its model further with another one, start from it: --init {run} --out NEW_FOLDER"
         )
     for key, change in changes:
         if key.startswith("train."):
@@ -114,34 +114,32 @@ def claim(run: Path, recipe: Recipe, say: Say) -> None:
 
 
 def _is_bound(key: str) -> bool:
-    """Whether a key cannot change once a run has begun. In the train table that is the optimiser, whose state means
-    nothing to another."""
+    """Whether a key cannot change once a run has begun. In the train table only the optimiser cannot: the states of
+    optimisers are incompatible."""
     return key == "train.optimiser" or not key.startswith(FREE)
 
 
-def differences(before: object, now: object, key: str) -> list[tuple[str, str]]:
-    """The differences between two values of a recipe, in words, by key."""
-    if before == now:
+def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """The keys whose values differ between two sets of tables, each with its change in words."""
+    old, new = dotted(before, prefix), dotted(now, prefix)
+    return [change for key in dict.fromkeys((*old, *new)) for change in _changes(key, old.get(key), new.get(key))]
+
+
+def _changes(key: str, old: object, new: object) -> list[tuple[str, str]]:
+    if old == new:
         return []
-    if isinstance(before, dict) and isinstance(now, dict):
-        return [
-            difference
-            for name in sorted(before.keys() | now.keys())
-            for difference in differences(before.get(name), now.get(name), f"{key}.{name}")
-        ]
-    if isinstance(before, list) and isinstance(now, list):
-        if len(before) == len(now) and all(isinstance(each, dict) for each in (*before, *now)):
-            pairs = enumerate(zip(before, now, strict=True))
-            return [found for i, (old, new) in pairs for found in differences(old, new, f"{key}[{i}]")]
-        gone, added = ([each for each in one if each not in other] for one, other in ((before, now), (now, before)))
-        words = [f"no longer has {_shown(gone)}"] if gone else []
-        words += [f"now has {_shown(added)}"] if added else []
-        return [(key, f"{key} {' and '.join(words) or 'is in another order'}")]
-    return [(key, f"{key} was {_shown(before)}, is {_shown(now)}")]
+    if not isinstance(old, list) or not isinstance(new, list):
+        return [(key, f"{key} was {_shown(old)}, is {_shown(new)}")]
+    if len(old) == len(new) and all(isinstance(each, dict) for each in (*old, *new)):
+        corpora = enumerate(zip(old, new, strict=True))
+        return [change for i, (one, other) in corpora for change in differences(one, other, f"{key}[{i}].")]
+    gone, added = ([each for each in one if each not in other] for one, other in ((old, new), (new, old)))
+    words = [f"{verb} {_shown(part)}" for verb, part in (("no longer has", gone), ("now has", added)) if part]
+    return [(key, f"{key} {' and '.join(words) or 'is in another order'}")]
 
 
 def _shown(value: object) -> str:
-    """A value of a recipe in words; a corpus is named by its files."""
+    """A value of a recipe in words; a corpus is described by its files."""
     if isinstance(value, dict):
         files = [str(each) for part in value.values() if isinstance(part, list) for each in part]
         return ", ".join(files) or "an empty table"
@@ -156,7 +154,7 @@ def _shown(value: object) -> str:
 
 
 def check_same_files(run: Path, recipe: Recipe, say: Say) -> None:
-    """Refuse data files that have changed since the run was begun, before any of them is prepared anew."""
+    """Refuse data files that have changed since the run was started, before any of them is prepared again."""
     if not (run / DATA_KEY).exists():
         return
     _, files = read_data_key(run)
@@ -171,9 +169,9 @@ def check_same_files(run: Path, recipe: Recipe, say: Say) -> None:
 
 
 def check_same_data(run: Path, key: str, files: Sequence[SourceFile]) -> None:
-    """Refuse other data than the run was begun with: its position there, or its tokenizer, would mean nothing.
+    """Refuse data other than the run was started with: its position in them, and its tokenizer, would be meaningless.
 
-    The data of a fresh run is noted.
+    A new run's data are recorded.
     """
     if (run / DATA_KEY).exists() and read_data_key(run)[0] != key:
         raise _other_data(run, ["the prepared data is not the same"])
@@ -184,13 +182,13 @@ def check_same_data(run: Path, key: str, files: Sequence[SourceFile]) -> None:
 def _other_data(run: Path, changed: Sequence[str]) -> ConfigError:
     more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
     return ConfigError(
-        f"{run} was begun with other data: {'; '.join(changed[:3])}{more}. To continue the run, put the files back as "
-        f"they were; to train its model further on the data as it is now, start from it: --init {run} --out NEW_FOLDER"
+        f"{run} was started with other data: {'; '.join(changed[:3])}{more}. To continue the run, restore the files "
+        f"as they were; to train its model further on the data as now, start from it: --init {run} --out NEW_FOLDER"
     )
 
 
 def read_data_key(run: Path) -> tuple[str, Mapping[str, str]]:
-    """The name of the data that a run was begun with, and the SHA-256 of its files by path."""
+    """The key of the data that a run was started with, and the SHA-256 of its files by path."""
     path = run / DATA_KEY
     try:
         stored = read_table(path)
@@ -200,8 +198,8 @@ def read_data_key(run: Path) -> tuple[str, Mapping[str, str]]:
 
 
 def check_same_tokenizer(run: Path, tokenizer: Tokenizer | None) -> None:
-    """Refuse another tokenizer than the run was begun with: prepared data that was lost is made again, and another
-    version of a library may train another tokenizer on the same text."""
+    """Refuse a tokenizer other than the run was started with: if lost data are prepared again, another version of a
+    library may train a different tokenizer on the same text."""
     if tokenizer is None or not checkpoints(run):
         return
     try:
@@ -210,6 +208,6 @@ def check_same_tokenizer(run: Path, tokenizer: Tokenizer | None) -> None:
         return
     if before != tokenizer:
         raise ConfigError(
-            f"{run} was begun with another tokenizer than the one that was trained now: put the prepared data back "
+            f"{run} was started with another tokenizer than the one that was trained now: restore the prepared data "
             "(data.cache), or choose another --out"
         )

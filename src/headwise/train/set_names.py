@@ -1,4 +1,4 @@
-"""The names of test and validation sets, the same in scores.json, in the card and in distillation.json."""
+"""Names of test and validation sets, used alike in scores.json, the model card and distillation.json."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ VALIDATION = "validation set"
 
 
 def test_set_names(data: DataConfig) -> list[str]:
-    """A name for each test set of a recipe, in order: `test set` if there is one, else what tells them apart."""
+    """A name for each test set of a recipe, in order: `test set` if there is only one, else what distinguishes it."""
     return named_sets([_candidates(corpus, data) for corpus in data.test])
 
 

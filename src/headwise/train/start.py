@@ -23,10 +23,10 @@ FREE = PARTS | {"dropout", "attention.dropout", "feed_forward.dropout"}
 """Keys of the model table that may differ from those of the model in `init`; all others are its shape."""
 
 LEARNING_RATE = 5e-5
-"""Peak learning rate with `init`, unless the recipe gives one: low, so that trained weights are not lost."""
+"""Peak learning rate with `init`, unless the recipe gives one: low, to preserve what the model has learnt."""
 
 HEADS = ("output.", "head.", "pooler.", "next_sentence.", "output_projection.")
-"""Parts of a model that belong to a task: with another task they are initialised anew or dropped."""
+"""Prefixes of weights that belong to a task: for another task they are initialised or dropped."""
 
 
 def recipe_from(tables: dict[str, Any]) -> Recipe:
@@ -78,12 +78,12 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
     loaded = load(recipe.init)
     if loaded.tokenizer is None and recipe.task != "images":
         raise ConfigError(
-            f"{recipe.init}: it has no tokenizer that Headwise knows, and without one there is nothing to train it on"
+            f"{recipe.init}: no tokenizer that Headwise can read was found, and training on text needs one"
         )
     for key, _, _ in _differences(recipe.model, to_tables(loaded.config)):
         raise ConfigError(
-            f"the recipe's model.{key} is not that of {recipe.init}: let headwise.train.start.recipe_from make the "
-            "recipe"
+            f"model.{key} of the recipe is not that of {recipe.init}: build the recipe with "
+            "headwise.train.start.recipe_from"
         )
     description = loaded.description
     model = new_model(recipe, description.rows, description.specials.pad)
@@ -96,7 +96,7 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
 
 
 def given_tokenizer(start: LoadedModel | None, recipe: Recipe) -> Tokenizer | None:
-    """The starting point's tokenizer, or that of `text.folder`; None: one is to be trained."""
+    """The starting point's tokenizer, or that of `text.folder`; None: one has to be trained."""
     if start is None:
         return read_tokenizer(Path(recipe.text.folder)) if recipe.text.folder else None
     if recipe.text.folder:
@@ -107,7 +107,7 @@ def given_tokenizer(start: LoadedModel | None, recipe: Recipe) -> Tokenizer | No
 def first_model(
     start: LoadedModel | None, recipe: Recipe, tokenizer: Tokenizer, task: Task, device: torch.device
 ) -> LoadedModel:
-    """The starting point, if there is one, or else a new model, for this task."""
+    """The model to train on this task: the starting point, if there is one, else a new model."""
     if start is not None:
         task = dataclasses.replace(task, published=start.task.published)
         return LoadedModel(start.model, dataclasses.replace(start.description, task=task))
@@ -122,7 +122,7 @@ def new_model(recipe: Recipe, vocabulary: int, pad: int) -> nn.Module:
 
 
 def transferred(old: Weights, new: Weights, where: str) -> Weights:
-    """The old weights under the new names; only the parts of a task may be missing or left over."""
+    """The old weights under the new names; only weights of a task may be missing or left over."""
     by_name = {_plain(name): tensor for name, tensor in old.items()}
     weights: Weights = {}
     for name, tensor in new.items():

@@ -222,7 +222,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(
     damage(newest)
     progress, reporter, _ = run_fit(tmp_path, ema=0.9, steps=6, checkpoint_every=2, keep=1)
     assert reporter.begun == [2]
-    assert any(newest.name in note and "trying the checkpoint before it" in note for note in reporter.notes)
+    assert any(newest.name in note and "trying the previous checkpoint" in note for note in reporter.notes)
     assert progress.step == 6
     for name in (*FILES, "average.safetensors"):
         assert same_tensors(checkpoints(tmp_path)[-1] / name, checkpoints(whole)[-1] / name)

@@ -1,1 +1,1 @@
-"""Checkpoints: written whole, checked when read, averaged."""
+"""Checkpoints: written atomically, checked when read, averaged."""

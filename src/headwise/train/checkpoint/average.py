@@ -1,4 +1,4 @@
-"""`headwise average`: a model folder with the mean weights of several checkpoints, and its card."""
+"""Averages of checkpoints: a model folder with the mean of their weights, and its card."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
 
 
 def averaged_card(loaded: LoadedModel, paths: Sequence[Path]) -> str:
-    """The card of a mean of models, with the data sections of their runs' cards."""
+    """The card of an averaged model, with the data sections from the cards of the runs."""
     runs = dict.fromkeys(path.parent.parent if path.parent.name == CHECKPOINTS else path for path in paths)
     lines = [
         f"# Mean of {len(paths)} checkpoints",
@@ -45,7 +45,7 @@ def averaged_card(loaded: LoadedModel, paths: Sequence[Path]) -> str:
         "",
         "## Scores",
         "",
-        "The mean was not measured.",
+        "The averaged model was not measured.",
         "",
         "## Data",
         "",

@@ -1,6 +1,6 @@
-"""One checkpoint: all that a run needs to continue exactly - weights, optimiser, random state, position in the data.
+"""One checkpoint: everything a run needs to continue exactly - weights, optimiser, random state, position in the data.
 
-A checkpoint is a folder `checkpoints/step-00000500` that appears whole or not at all (see files/folder.py).
+A checkpoint is a folder such as `checkpoints/step-00000500`, which appears atomically (see files/folder.py).
 """
 
 import contextlib
@@ -89,7 +89,7 @@ def restore_checkpoint(
     average: MovingAverage | None,
     group: ProcessGroup = ALONE,
 ) -> RunState:
-    """Restore everything as it was when the checkpoint was written, by however many processes."""
+    """Restore everything as it was when the checkpoint was written, whatever the number of processes then."""
     check_manifest(path)
     state = read_state(path)
     fill(weights_of(model), path, WEIGHTS)
@@ -101,7 +101,7 @@ def restore_checkpoint(
 
 
 def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Copies in main memory, where no step changes them."""
+    """Copies in main memory, which the next steps do not change."""
     return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
 

@@ -1,4 +1,4 @@
-"""The checkpoints of a run while it trains: which one it continues from, when they are written, which are removed."""
+"""The checkpoints of a run while it trains: which one it continues from, and which ones are kept."""
 
 import contextlib
 import dataclasses
@@ -21,8 +21,8 @@ from headwise.train.step.learner import Learner
 class Background:
     """A thread that writes one checkpoint after the other while training continues.
 
-    An error of writing is raised when the next one is to be written, or at the end. A kill while it writes costs no
-    more than a kill before the checkpoint: the one before is still there.
+    An error of writing is raised when the next one is to be written, or at the end. If the process is killed while a
+    checkpoint is being written, the one before it is still there.
     """
 
     def __init__(self) -> None:
@@ -48,24 +48,24 @@ class Background:
 class RunCheckpoints:
     """The checkpoints of one run.
 
-    Beside the best, the newest are kept: `train.keep`, or as many as the result is the mean of. What is kept depends
-    on regular steps alone: a checkpoint that only a Ctrl-C made goes with the next one, so that a run that was stopped
-    ends with the same checkpoints, and the same mean of them, as one that was not. Nothing is removed while steps are
-    being skipped: the weights may be spoilt, and the good ones older.
+    The best and the newest are kept: `train.keep` of them, or as many as the final model is the mean of. Only
+    checkpoints of regular steps count: one that was written because of Ctrl-C is removed after the next, so that a run
+    that was stopped ends with the same checkpoints, and the same mean, as one that was not. Nothing is removed while
+    steps are being skipped: the newest weights may be damaged.
     """
 
     def __init__(
         self, run: Path, learner: Learner, config: TrainConfig, note: Callable[[str], None], stop: StopRequest
     ) -> None:
         self.last = self.last_good = 0
-        """The steps of the newest checkpoint, and of the newest that was not written while steps were skipped."""
+        """The steps of the newest checkpoint, and of the newest one that was written while no steps were skipped."""
         self._run = run
         self._learner = learner
         self._config = config
         self._note = note
         self._stop = stop
         self._group = learner.group
-        # A GPU would wait seconds for a checkpoint of a few hundred megabytes. On a CPU the cores are those that train.
+        # A GPU would be idle for seconds per checkpoint. On a CPU, a thread would compete with training for the cores.
         self._background = Background() if learner.device.type == "cuda" and not learner.group.joined else None
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class RunCheckpoints:
             self._background.close()
 
     def resume(self) -> RunState:
-        """Restore the newest checkpoint that is whole; without any, a run starts afresh."""
+        """Restore the newest checkpoint that is complete; without one, the run starts from the beginning."""
         state = resume(self._run, self._learner, self._note)
         if state.step:  # a run that was killed after it saved may not have removed old ones
             self._group.first_alone(lambda: self._remove_old(state))
@@ -123,15 +123,15 @@ def remove_old(run: Path, state: RunState, keep: int, regular: Callable[[int], b
     newest = regular_ones[-(keep - 1) :] if keep > 1 else []
     for old in older:
         if old not in newest and old != step_folder(run, state.best_step):
-            with contextlib.suppress(OSError):  # if not now, then after the next one
-                old.rename(old.with_name(f".{old.name}.writing"))  # at once, so that half a folder is never seen
+            with contextlib.suppress(OSError):  # if this fails, it is tried again after the next checkpoint
+                old.rename(old.with_name(f".{old.name}.writing"))  # atomic: a partly removed folder is never seen
     folder = step_folder(run, state.step).parent
     for unfinished in folder.glob(".step-*.writing"):  # these, and those of a run that was killed
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def resume(run: Path, learner: Learner, note: Callable[[str], None]) -> RunState:
-    """Restore the newest checkpoint that every process can read; without any, the state is that of a fresh start."""
+    """Restore the newest checkpoint that every process can read; without one, return the initial state."""
     group = learner.group
     damaged: list[Path] = []
     for path in reversed(group.from_first(lambda: checkpoints(run))):
@@ -143,10 +143,10 @@ def resume(run: Path, learner: Learner, note: Callable[[str], None]) -> RunState
         except CheckpointError as error:
             problem = error
         if group.any(problem is not None):
-            note(f"{problem or path}; trying the checkpoint before it")
+            note(f"{problem or path}; trying the previous checkpoint")
             damaged.append(path)
             continue
-        group.first_alone(lambda: _set_aside(damaged))
+        group.first_alone(lambda: set_aside(damaged))
         return _check_best(run, state, learner, note)
     if damaged:
         raise CheckpointError(f"{run}: none of its checkpoints can be read; move the folder away to start anew")
@@ -154,17 +154,17 @@ def resume(run: Path, learner: Learner, note: Callable[[str], None]) -> RunState
 
 
 def _check_best(run: Path, state: RunState, learner: Learner, note: Callable[[str], None]) -> RunState:
-    """Forget the best step where its checkpoint can no longer be read."""
+    """Forget the best step if its checkpoint can no longer be read."""
     if state.best_step and state.best_step != state.step:
         problem = learner.group.from_first(lambda: unreadable(step_folder(run, state.best_step)))
         if problem:
-            note(f"{problem}; the best checkpoint of the run so far is lost: it is chosen anew from here on")
+            note(f"{problem}; the best checkpoint so far is lost: the best is chosen from the steps from here on")
             return dataclasses.replace(state, best_step=0, best_metric=None, stale=0)
     return state
 
 
 def unreadable(path: Path) -> str:
-    """Why the weights of a checkpoint cannot be read; empty if they can."""
+    """The reason why the weights of a checkpoint cannot be read; empty if they can."""
     try:
         load_weights(path)
     except CheckpointError as error:
@@ -172,14 +172,10 @@ def unreadable(path: Path) -> str:
     return ""
 
 
-def _set_aside(damaged: list[Path]) -> None:
+def set_aside(damaged: list[Path]) -> None:
+    """Rename checkpoints that cannot be read, so that they neither count nor are lost."""
     for path in damaged:
+        aside = path.with_name(f"damaged-{path.name}")
+        shutil.rmtree(aside, ignore_errors=True)
         with contextlib.suppress(OSError):
-            set_aside(path)
-
-
-def set_aside(path: Path) -> Path:
-    """Rename a checkpoint that cannot be read, so that it neither counts as one nor is lost."""
-    aside = path.with_name(f"damaged-{path.name}")
-    shutil.rmtree(aside, ignore_errors=True)
-    return path.rename(aside)
+            path.rename(aside)

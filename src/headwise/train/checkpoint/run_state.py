@@ -1,4 +1,4 @@
-"""Where a run stands, as its checkpoints hold it."""
+"""The state of a run beside its weights: step, position in the data, best validation. Checkpoints hold it as JSON."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from headwise.recipe import from_tables
 
 @dataclass(frozen=True)
 class RunState:
-    """Where a run stands."""
+    """The progress of a run."""
 
     step: int = 0
     position: Position = field(default_factory=Position)
@@ -27,13 +27,13 @@ class RunState:
     nonfinite: int = 0
     """Steps that were skipped, because their loss or gradient was NaN or infinite."""
     nonfinite_row: int = 0
-    """How many of the last steps were skipped in succession."""
+    """The number of latest steps that were skipped in a row."""
     interval_loss: float = 0.0
-    """Sum since the last line of the log; so are the next two."""
+    """Sum since the last log record, like the next two."""
     interval_nll: float = 0.0
     interval_tokens: int = 0
     finished: bool = False
-    """Whether validation has not become better for `train.patience` times."""
+    """Whether `train.patience` validations in a row have brought no improvement."""
 
 
 def read_state(checkpoint: Path) -> RunState:

@@ -1,6 +1,6 @@
 """Tensors that may be sharded over processes (DTensors): the rows that this process holds, saved and restored.
 
-A plain tensor is one whose rows are all here.
+A plain tensor is treated as one with all of its rows in this process.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def local(tensor: Any) -> Tensor:
 
 
 def first_row(tensor: Any) -> int:
-    """The number of the first row that this process holds: rows are dealt out evenly, the last may have fewer."""
+    """The index of the first row that this process holds: rows are split evenly, the last process may have fewer."""
     if not is_sharded(tensor):
         return 0
     mesh = tensor.device_mesh
@@ -52,7 +52,7 @@ def own_parts(tensors: Mapping[str, Tensor], first: bool) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def fill(targets: Mapping[str, Tensor], folder: Path, file: str) -> None:
-    """Copy saved tensors, whole or in shards, into these, which may be sharded otherwise."""
+    """Copy saved tensors, whole or in shards, into `targets`, which may be sharded differently."""
     missing = {name: local(target).numel() for name, target in targets.items()}
     unexpected = set()
     for name, first, saved in read_parts(folder, file):
@@ -93,7 +93,7 @@ def fill_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer, folder: P
             raise CheckpointError(f"{folder}: the optimiser knows {name}, which this model does not have")
         weight, state = parameters[name], optimiser.state[parameters[name]]
         if first is None and (not saved.dim() or not is_sharded(weight)):
-            # A fused optimiser, which ours is, has its step count on the device of the parameter too.
+            # A fused optimiser keeps its step count on the parameter's device.
             state[key] = saved.to(weight.device)
             continue
         if key not in state or local(state[key]).shape != local(weight).shape:
@@ -114,6 +114,6 @@ def gather_into(model: nn.Module, weights: Mapping[str, Tensor], device: torch.d
 
 
 def whole_of(tensor: Any) -> Tensor:
-    """All rows of a tensor; every process has to call it."""
+    """All rows of a tensor; a collective operation, which every process must call."""
     whole: Tensor = tensor.full_tensor() if is_sharded(tensor) else tensor
     return whole

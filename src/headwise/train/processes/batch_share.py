@@ -1,7 +1,7 @@
-"""How the processes of a run share a step.
+"""The share of a step that each process computes.
 
-Every process plans the same batches from the same seed, and makes and computes only its own share of them. The result
-does not depend on the number of processes: losses are sums, divided by the count of the whole step.
+Every process plans the same batches from the same seed, and makes only its own share of them. The result does not
+depend on the number of processes: losses are sums, divided by the count of the whole step.
 """
 
 from collections.abc import Iterator, Sequence

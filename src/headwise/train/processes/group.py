@@ -1,4 +1,4 @@
-"""The processes of a data-parallel run, which torchrun starts: how they meet, agree and wait for each other."""
+"""The process group of a data-parallel run, which torchrun starts: joining, collective operations, errors."""
 
 import contextlib
 import datetime
@@ -24,11 +24,11 @@ LAUNCHED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 STEP_TIMEOUT = datetime.timedelta(minutes=30)
 """How long a process waits for the others within a step: compilation or a slow disk may make one late."""
 PATIENCE = datetime.timedelta(days=7)
-"""How long a process waits while the first prepares data, validates or saves. The end of a process is noticed at
-once."""
+"""How long a process waits while the first prepares data, validates or saves. If a process ends, the others notice
+immediately."""
 
 LOST = re.compile(r"gloo|nccl|connection|socket|broken pipe|process group|timed? ?out waiting", re.IGNORECASE)
-"""What the error messages of gloo and NCCL contain when another process has ended."""
+"""Matches error messages of gloo and NCCL when another process has ended."""
 
 
 class FollowedError(HeadwiseError):
@@ -135,7 +135,7 @@ def _outcome(call: Callable[[], T]) -> tuple[T | None, BaseException | None]:
 
 @contextlib.contextmanager
 def joined(device: str = "auto") -> Iterator[tuple[ProcessGroup, torch.device]]:
-    """Join the group of this run, if torchrun started one; gives the group and the device of this process."""
+    """Join the group of this run, if torchrun started one; yields the group and the device of this process."""
     if not all(name in os.environ for name in LAUNCHED):
         yield ALONE, best_device(device)
         return
@@ -160,7 +160,7 @@ def joined(device: str = "auto") -> Iterator[tuple[ProcessGroup, torch.device]]:
         reason = str(error).strip().splitlines()[0]
         raise TrainingError(
             f"process {rank}: another process of this run has ended or cannot be reached ({reason}). "
-            "Checkpoints are untouched: the same command continues from the newest one"
+            "Checkpoints are intact: run the same command again to continue from the newest one"
         ) from error
     finally:
         if sys.exc_info()[0] is None or not on_gpu:  # after an error, NCCL would wait for processes that have ended

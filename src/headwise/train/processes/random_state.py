@@ -1,4 +1,4 @@
-"""Random number generators of the processes of a run: saved, restored, and seeded apart."""
+"""Random number generators of the processes of a run: saved, restored, and seeded differently in each process."""
 
 import hashlib
 from typing import Any
@@ -38,8 +38,8 @@ def restore_random_state(states: dict[str, Tensor], device: torch.device, group:
 
 
 def seed_apart(common: Tensor, group: ProcessGroup) -> None:
-    """Seed this process from a state that all have in common and its rank, so that each drops out other units. The
-    first process continues with the common state."""
+    """Seed this process from a state that all have in common and its rank, so that dropout differs between processes.
+    The first process continues with the common state."""
     if group.rank:
         content: Any = common.numpy()
         digest = hashlib.blake2b(bytes(content) + str(group.rank).encode(), digest_size=7).digest()

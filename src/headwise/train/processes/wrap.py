@@ -1,7 +1,7 @@
-"""Data parallel training: a model that each process has a copy of, or that is sharded over processes.
+"""Data-parallel training: each process has a copy of the model, or the model is sharded over the processes.
 
-`replicate` is PyTorch's DistributedDataParallel, `shard` its fully_shard (FSDP2). Both need to see one forward pass
-of one module, while an objective may call any method of a model: so the module is the objective with the model in it.
+`replicate` is PyTorch's DistributedDataParallel, `shard` its fully_shard (FSDP2). Both wrap the forward pass of one
+module, while an objective may call any method of a model: so the module that is wrapped computes the objective.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from headwise.train.step.loss import TokenLoss
 
 
 class _Loss(nn.Module):
-    """An objective with its model, as one module."""
+    """An objective and its model as one module."""
 
     def __init__(self, model: nn.Module, objective: Any) -> None:
         super().__init__()
@@ -36,14 +36,9 @@ class _Loss(nn.Module):
         return loss
 
 
-def _call(loss: nn.Module, batch: Any) -> TokenLoss:
-    result: TokenLoss = loss(batch)
-    return result
-
-
 class Together:
-    """The pass of this process's share of a step. The last pass of a step leaves the gradient of the whole step, in all
-    processes."""
+    """The pass over this process's share of a step. After the last pass of a step, all processes have the gradient of
+    the whole step."""
 
     def __init__(
         self,
@@ -59,7 +54,7 @@ class Together:
         loss = _Loss(model, objective)
         if sharded:
             _fully_shard(loss, group)
-        self._plain = Plain(loss, _call, autocast)
+        self._plain = Plain(loss, lambda module, batch: module(batch), autocast)
         self.device = self._plain.device
         self._group = group
         self._passes = passes
@@ -87,8 +82,8 @@ class Together:
     def _replicate(self, batch: Any) -> None:
         """Wrap the model in DistributedDataParallel.
 
-        It waits for the gradient of every weight, unless it is to look in each pass for weights that the loss does not
-        depend on. So a first pass, whose result is dropped, finds out whether there are any.
+        It waits for the gradient of every weight, unless it searches each pass for weights that the loss does not
+        depend on. A first pass, whose result is discarded, finds out whether there are any.
         """
         plain = self._plain
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
@@ -97,7 +92,7 @@ class Together:
         unreached = self._group.any(any(weight.grad is None for weight in learning))
         plain.clear_gradients()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # about a newer name of the first option
+            warnings.simplefilter("ignore", FutureWarning)  # the first option has a newer name
             plain.model = DistributedDataParallel(
                 plain.model, broadcast_buffers=False, gradient_as_bucket_view=True, find_unused_parameters=unreached
             )
@@ -106,7 +101,7 @@ class Together:
 def sharded_copy(model: nn.Module, group: ProcessGroup) -> nn.Module:
     """A copy of the model whose weights are sharded over all processes (DTensors): each has some rows of each weight.
 
-    The model itself stays whole in the first process alone, in main memory, for validation.
+    The model itself stays whole in the first process only, in main memory, for validation.
     """
     with torch.no_grad():
         for weight in model.parameters():
@@ -122,8 +117,8 @@ def sharded_copy(model: nn.Module, group: ProcessGroup) -> nn.Module:
 
 
 def _without_cache(layer: nn.Module, given: Any, output: LayerOutput) -> LayerOutput:
-    """Drop the key/value cache, which training does not use: FSDP would register a hook on each tensor of it, and warn,
-    since they are views, whose hooks are lost where one is changed in place."""
+    """Drop the key/value cache, which training does not use: FSDP would register a hook on each of its tensors, and
+    warn because they are views, whose hooks are lost if one is changed in place."""
     return LayerOutput(output.hidden, LayerCache(), output.self_weights, output.cross_weights)
 
 

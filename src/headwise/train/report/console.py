@@ -21,7 +21,7 @@ from headwise.train.report.energy import EnergyMeter
 LOG = "log.jsonl"
 
 QUIET = 60.0
-"""Seconds after which a run without a terminal prints its progress, if it has printed nothing since."""
+"""Seconds without output after which a run without a terminal prints its progress."""
 
 
 class RunReporter:
@@ -56,7 +56,7 @@ class RunReporter:
         """When progress was last printed; None: not yet."""
         self._figures = ""
         self._unwritten = ""
-        """Lines of the log that a full disk could not take."""
+        """Lines of the log that could not be written to a full disk."""
 
     def __enter__(self) -> "RunReporter":
         if self._stream.isatty():
@@ -75,7 +75,7 @@ class RunReporter:
             self._board.close()
 
     def started(self, step: int, tokens: int) -> None:
-        """Remove later steps from the log: they will be taken again."""
+        """Remove later steps from the log: they are about to be repeated."""
         remaining = [record for record in read_log(self._log.parent) if record["step"] <= step]
         write_text(self._log, "".join(json.dumps(record) + "\n" for record in remaining))
         self._used = next((used for record in reversed(remaining) if (used := record.get("watt_hours"))), 0.0)
@@ -87,8 +87,8 @@ class RunReporter:
             self._bar.update(self._task, completed=step)
 
     def stepped(self, step: int, nll: float) -> None:
-        """Move the bar, or print progress now and then: a step of a large model takes seconds, and lines of the log are
-        many steps apart."""
+        """Move the bar, or print progress now and then: steps of a large model take seconds, and log records are many
+        steps apart."""
         if self._bar is None:
             soon = step % self._log_every == 0 or step == self._steps
             if not soon and (self._printed is None or time.perf_counter() - self._printed >= QUIET):
@@ -132,7 +132,7 @@ class RunReporter:
         return (tokens - before) / max(now - then, 1e-9)
 
     def _left(self, step: int) -> float:
-        """Seconds left, by the speed since this start."""
+        """Seconds left, estimated from the speed since this start."""
         begun, before = self._begun
         return (self._steps - step) * (time.perf_counter() - begun) / max(1, step - before)
 
@@ -160,8 +160,8 @@ class RunReporter:
         except OSError as error:
             if error.errno not in FULL:
                 raise CheckpointError(f"could not write {self._log}: {error.strerror or error}") from error
-            # Not worth ending a run: the next checkpoint waits for room, and the lines are written after it. Some may
-            # have been written, the last one in half: `read_log` skips half a line and a step that occurs twice.
+            # This does not end the run: the next checkpoint waits for space, and the lines are written after it. Some
+            # may have been written, the last one partly: `read_log` skips partial lines and repeated steps.
             self._unwritten = "\n" + self._unwritten.lstrip()
         else:
             self._unwritten = ""
@@ -187,7 +187,7 @@ def read_log(run: Path) -> list[dict[str, Any]]:
         return []
     records: dict[tuple[str, int], dict[str, Any]] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        with contextlib.suppress(json.JSONDecodeError):  # a run that was killed may leave half a line
+        with contextlib.suppress(json.JSONDecodeError):  # a run that was killed may leave a partial line
             record = json.loads(line)
             if isinstance(record, dict) and isinstance(record.get("step"), int) and isinstance(record.get("kind"), str):
                 records[record["kind"], record["step"]] = record
@@ -202,7 +202,7 @@ def _ignoring_closed_output() -> Iterator[None]:
 
 
 def _is_json(value: Any) -> bool:
-    """Whether JSON can hold a value: it has neither infinity nor NaN."""
+    """Whether JSON can represent a value: it has neither infinity nor NaN."""
     return not isinstance(value, float) or math.isfinite(value)
 
 
@@ -219,7 +219,7 @@ def check_tensorboard() -> None:
 
 
 def _tensorboard(run: Path) -> Callable[[int], Any]:
-    """Makes the writer for the steps from one on; what an earlier start wrote of them is no longer shown."""
+    """A function that opens the TensorBoard writer at a step; records of that step and later ones are hidden."""
     check_tensorboard()
     from torch.utils.tensorboard import SummaryWriter
 

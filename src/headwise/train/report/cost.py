@@ -14,19 +14,19 @@ from headwise.train.report.flops import flops_per_unit
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a whole run, over all its starts."""
+    """The cost of a whole run, including earlier starts."""
 
     seconds: float
-    """Training with validation and checkpoints, without the preparation of the data and the final test."""
+    """Time of training, validation and checkpoints, without data preparation and the final test."""
     units: int
     unit: str
     """The unit that batches count: (target) tokens, examples, images."""
     units_per_second: float
-    """The median of the log, in which validation and checkpoints do not count."""
+    """The median over the log; validation and checkpoints do not count."""
     flops: float | None
     """Floating-point operations; see flops.py."""
     watt_hours: float | None
-    """Energy of the GPUs, where they report it."""
+    """Energy that the GPUs used, if they report it."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

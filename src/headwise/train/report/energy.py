@@ -1,4 +1,4 @@
-"""The energy that GPUs have used, by NVML's counter of millijoules; the library is called without a package."""
+"""Energy consumption of GPUs, from NVML's counter, which is read through ctypes."""
 
 import ctypes
 import os
@@ -8,7 +8,7 @@ import torch
 
 
 class EnergyMeter:
-    """Watt-hours that this machine's training GPUs have used since it was made; None where they do not report it."""
+    """Measures the watt-hours that the GPUs of a run on this machine use; None if they do not report energy."""
 
     def __init__(self) -> None:
         self._library, self._handles = _handles()
@@ -29,7 +29,7 @@ class EnergyMeter:
 
 
 def _handles() -> tuple[Any, list[ctypes.c_void_p]]:
-    """The NVML library, and its handles of the GPUs that this run uses on this machine."""
+    """The NVML library and its handles for the GPUs that this run uses on this machine."""
     nothing: tuple[Any, list[ctypes.c_void_p]] = (None, [])
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # training runs on another device
         return nothing

@@ -1,4 +1,4 @@
-"""The floating-point operations (FLOPs) of training, counted from the model's own modules.
+"""Floating-point operations (FLOPs) of training, counted from the model's modules.
 
     FLOPs = 3 x 2 x (multiply-adds of a forward pass)
 
@@ -34,7 +34,7 @@ Lengths = NDArray[np.float64]
 
 
 def flops_per_unit(job: Job) -> float | None:
-    """FLOPs per unit that batches of this job count - a target token, a masked token, an example; None: unknown."""
+    """FLOPs per unit that the batches of a job count (a target token, a masked token, an example); None: unknown."""
     count = COUNTS.get(job.loaded.task.kind)
     if count is None:
         return None
@@ -71,7 +71,7 @@ def _causal(model: Any, job: Any) -> float:
 
 
 def _masked(model: MaskedLM, job: Any) -> float:
-    """Every token passes the stack, masked ones the head too."""
+    """Every token passes the stack, and masked tokens the head."""
     block, share = np.array([job.recipe.language.block]), job.recipe.language.mask
     whole, stack = row_cost(model)(block)[0], row_cost(model, model.encode)(block)[0]
     return float(stack / (block[0] * share) + (whole - stack) / block[0])
@@ -159,7 +159,7 @@ def _linear(module: Any, args: tuple[Any, ...], output: Tensor) -> int:
 
 
 def _attention(module: MultiHeadAttention, args: tuple[Any, ...], output: Any) -> int:
-    """Queries by keys, weights by values; the projections are modules of their own."""
+    """Queries by keys, weights by values; the projections are separate modules."""
     x, memory = args[0], args[1]
     return int(2 * x.size(0) * module.heads * module.head_width * x.size(1) * memory.key.size(2))
 

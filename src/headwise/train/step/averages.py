@@ -1,4 +1,4 @@
-"""Means of weights: over checkpoints, and over time (EMA)."""
+"""Averages of weights: over checkpoints, and over steps (exponential moving average)."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class MovingAverage:
     def update(self, model: nn.Module, step: int, finite: Tensor) -> None:
         """Add the weights after `step`. Early averages decay faster, so that the first weights do not linger.
 
-        A step that was not `finite` was skipped and does not count; the device decides, without being waited for.
+        A step that was not `finite` was skipped and does not count; this is decided on the device, without a wait.
         """
         decay = min(self.decay, (1 + step) / (10 + step))
         own, average = weights_of(model), [local(tensor) for tensor in self.weights.values()]

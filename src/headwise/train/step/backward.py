@@ -1,7 +1,7 @@
-"""The forward and backward pass of a batch: the plain way, and as a CUDA graph that a GPU replays.
+"""The forward and backward pass of a batch: plain, or as a CUDA graph that a GPU replays.
 
-The kernels of a small model take less time than launching them from Python: a GPU would wait most of the time. A CUDA
-graph holds all kernels of a pass and is launched at once. It needs batches that always have the same shapes.
+Launching the kernels of a small model from Python takes longer than computing them: a GPU would mostly be idle. A CUDA
+graph holds all kernels of a pass and is launched in one call. It needs batches that always have the same shapes.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from headwise.train.step.loss import TokenLoss
 
 WARM_UP = 3
-"""Passes before a graph is captured: in the first ones libraries set themselves up, which must not be captured."""
+"""Passes before a graph is captured: in the first ones libraries initialise, which must not be captured."""
 
 
 class Backward(Protocol):
@@ -32,7 +32,7 @@ class Backward(Protocol):
         """Begin the next step without gradients."""
 
     def free_memory(self) -> None:
-        """Drop the gradients, some of which may be wrong, and the memory that passes hold: the last one needed more."""
+        """Free gradients, which may be incomplete, and other memory of passes, after one that ran out of memory."""
 
 
 class Plain:
@@ -68,11 +68,11 @@ class _Graph(NamedTuple):
 
     graph: torch.cuda.CUDAGraph
     batch: Any
-    """Where it reads its input ..."""
+    """The input."""
     share: Tensor
-    """One over the count of the whole step."""
+    """1 / count of the whole step."""
     loss: TokenLoss
-    """Where it leaves its loss ..."""
+    """The output."""
     gradients: list[Tensor | None]
     """The gradient of each weight; None: the loss does not depend on it."""
 
@@ -81,8 +81,8 @@ class Graphed:
     """The plain pass as a CUDA graph, one for each shape of batch.
 
     The first batch of a step leaves its gradients where the graph writes them, for the optimiser to read: nothing is
-    set to 0 and nothing is added. Once a batch did not fit in memory, the passes are plain ones: graphs hold much of
-    it, and parts of batches have ever new shapes.
+    set to 0 and nothing is added. After a batch that did not fit in memory, all passes are plain: graphs hold much
+    memory, and parts of batches have many different shapes.
     """
 
     def __init__(self, model: nn.Module, objective: Any, autocast: torch.dtype | None) -> None:
@@ -132,9 +132,9 @@ class Graphed:
             torch._foreach_add_(sums, more)
 
     def _capture(self, batch: Any) -> _Graph:
-        """A graph of the pass. Gradients and random numbers are as before afterwards: capturing computes nothing."""
+        """Capture a graph of the pass. Gradients and the random state are unchanged afterwards."""
         before = [weight.grad for weight in self._weights]
-        self._clear()
+        self.clear_gradients()
         random_state = torch.cuda.get_rng_state(self.device)
         own = dataclasses.replace(batch, **{name: tensor.clone() for name, tensor in tensors_of(batch).items()})
         share = torch.zeros((), device=self.device)
@@ -142,10 +142,10 @@ class Graphed:
         aside.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(aside):
             for _ in range(WARM_UP):
-                self._clear()
+                self.clear_gradients()
                 self._pass(own, share)
         torch.cuda.current_stream(self.device).wait_stream(aside)
-        self._clear()
+        self.clear_gradients()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             loss = self._pass(own, share)
@@ -154,10 +154,6 @@ class Graphed:
             weight.grad = gradient
         torch.cuda.set_rng_state(random_state, self.device)
         return _Graph(graph, own, share, loss, gradients)
-
-    def _clear(self) -> None:
-        for weight in self._weights:
-            weight.grad = None
 
     def _pass(self, batch: Any, share: Tensor) -> TokenLoss:
         total = self.plain.loss(batch)
@@ -173,26 +169,26 @@ def tensors_of(batch: Any) -> dict[str, Tensor]:
 
 @runtime_checkable
 class ReadsValues(Protocol):
-    """A module that may read values of tensors while it computes, for which Python waits for the GPU."""
+    """A module that may read values of tensors in its forward pass, for which Python waits for the GPU."""
 
     @property
     def asks_for_values(self) -> bool: ...
 
 
 def can_be_graphed(model: nn.Module) -> bool:
-    """Whether no part of a model reads values while it computes, which a CUDA graph cannot capture."""
+    """Whether a CUDA graph can capture the model: no part of it reads values of tensors in its forward pass."""
     return not any(isinstance(module, ReadsValues) and module.asks_for_values for module in model.modules())
 
 
 @runtime_checkable
 class CompilesEmbedding(Protocol):
-    """A model that can compile what comes before its layers."""
+    """A model that can compile its embedding, which comes before its layers."""
 
     def compile_embedding(self) -> None: ...
 
 
 def compile_layers(model: nn.Module) -> None:
-    """Compile each layer in place: weights keep their names, and layers that are alike are compiled once."""
+    """Compile each layer in place: weights keep their names, and identical layers are compiled once."""
     if isinstance(model, CompilesEmbedding):
         model.compile_embedding()
     for module in model.modules():

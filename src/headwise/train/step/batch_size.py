@@ -22,18 +22,18 @@ from headwise.train.step.backward import Plain
 from headwise.train.step.out_of_memory import is_out_of_memory
 
 STEP_TOKENS = 25_000
-"""Tokens of a step: what the paper had of each language."""
+"""Tokens per step, as in the paper for each language."""
 CPU_TOKENS = 4096
-"""Tokens of a batch on a CPU, which has enough memory but is slow: small steps, and more of them."""
+"""Tokens per batch on a CPU, which has enough memory but is slow: many small steps are better there."""
 FEWEST = 256
 """The smallest batch that is tried."""
 SHARE = 0.85
-"""The share of free memory that a batch may take. The rest is for fragmentation, and for validation."""
+"""The share of free memory that a batch may use. The rest is for fragmentation and validation."""
 
 
 def with_stored_batches(recipe: Recipe, stored: Path) -> Recipe:
-    """The recipe with the batch size that a run was begun with, if `stored` is that run's recipe: a run that continues
-    on this machine or another keeps it."""
+    """The recipe with the batch size that the run was started with, if `stored` exists: a run keeps its batch size when
+    it continues, on whatever machine."""
     if recipe.train.batch_tokens or not stored.exists():
         return recipe
     try:
@@ -88,7 +88,7 @@ def find_batch_tokens(
 ) -> int:
     """The largest budget of tokens, up to a step's, with which a batch of the longest rows fits in this GPU's memory.
 
-    It is found with real passes, and memory set aside for the optimiser. Random numbers and gradients are as before
+    It is found by real passes, with memory reserved for the optimiser. Gradients and the random state are unchanged
     afterwards.
     """
     device = next(model.parameters()).device

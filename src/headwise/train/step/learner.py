@@ -1,4 +1,4 @@
-"""All that a training step changes the weights with, set up for a recipe, a device and a group of processes."""
+"""A model in training with its pass, optimiser and average, set up for a recipe, a device and a group of processes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from headwise.train.step.out_of_memory import surviving
 Objective = Callable[[nn.Module, Any], TokenLoss]
 """The loss of a batch, as sums."""
 Validate = Callable[[nn.Module], dict[str, float]]
-"""Metrics of the model as it stands, `loss` among them, of which lower is better; of all others higher is."""
+"""Metrics of the model. One of them is `loss`, for which lower is better; for all others, higher is better."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Learner:
     model: nn.Module
     """The weights that learn: those of `whole` itself, or a copy that is sharded over processes."""
     whole: nn.Module
-    """The model that validates and is saved in the end."""
+    """The model that is validated, and saved at the end."""
     forward_backward: Backward
     optimiser: torch.optim.Optimizer
     average: MovingAverage | None
@@ -116,7 +116,7 @@ def set_up(
 def _backward(
     model: nn.Module, objective: Objective, stream: Stream[Any], autocast: torch.dtype | None, device: torch.device
 ) -> Backward:
-    """The pass of a process alone."""
+    """The pass of a single process."""
     if device.type == "cuda" and stream.uniform and can_be_graphed(model):
         return Graphed(model, objective, autocast)
     return Plain(model, objective, autocast)

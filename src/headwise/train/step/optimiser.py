@@ -32,7 +32,7 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
 
 
 def clip_gradients(model: nn.Module, limit: float) -> Tensor:
-    """Scale the whole gradient down to the norm `limit` (0: no limit); returns the norm before."""
+    """Scale the whole gradient down to the norm `limit` (0: no limit); returns the norm before clipping."""
     norm: Any = nn.utils.clip_grad_norm_(model.parameters(), limit or math.inf)
     return whole_of(norm)
 
@@ -40,8 +40,8 @@ def clip_gradients(model: nn.Module, limit: float) -> Tensor:
 def update(optimiser: torch.optim.Optimizer, finite: Tensor) -> None:
     """Take a step of the optimiser, unless the gradient is not `finite`, which would destroy the weights.
 
-    The device decides, without being waited for: a fused optimiser does nothing where `found_inf` is set, which
-    PyTorch uses for scaled float16 gradients.
+    This is decided on the device, without a wait: a fused optimiser does nothing if `found_inf` is set, which PyTorch
+    uses for scaled float16 gradients.
     """
     optimiser.found_inf = (~finite).float()  # type: ignore[attr-defined]
     optimiser.step()
@@ -108,7 +108,7 @@ class Muon(torch.optim.AdamW):
         found_inf: Tensor = getattr(self, "found_inf", torch.zeros(()))
         for shape, parameters in shapes.items():
             gradients = torch.stack([parameter.grad for parameter in parameters])  # type: ignore[misc]
-            stays = found_inf.to(gradients.device) > 0  # the device decides, without being waited for
+            stays = found_inf.to(gradients.device) > 0  # decided on the device, without a wait
             gradients = torch.where(stays, torch.zeros_like(gradients), gradients)
             keep = torch.where(stays, 1.0, MOMENTUM)
             rate = torch.where(stays, 0.0, group["lr"])

@@ -14,10 +14,10 @@ from headwise.train.step.loss import TokenLoss
 B = TypeVar("B", bound=Batch)
 
 HOPELESS = 3
-"""Single rows in succession that do not fit before the run ends: then it is the model that is too large."""
+"""Consecutive single rows that do not fit before the run ends: then the model itself is too large."""
 
 _NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "ALLOC_FAILED")
-"""In the messages of errors that have no class of their own."""
+"""Texts in the messages of out-of-memory errors that have no class of their own."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -29,25 +29,25 @@ def is_out_of_memory(error: BaseException) -> bool:
 def surviving(
     backward: Backward, lines: Callable[[Batch], Sequence[str]], note: Callable[[str], None], together: bool = False
 ) -> Backward:
-    """A pass for which a batch that does not fit is not the end of the run. `together`: other processes take part."""
+    """A pass that handles batches that do not fit in memory. `together`: other processes take part."""
     return Advising(backward) if together else Surviving(backward, lines, note)
 
 
 class Surviving:
-    """A pass that splits a batch into halves, and halves of these, where memory is too small for all of it.
+    """A pass that halves a batch that does not fit in memory, repeatedly if necessary.
 
-    The result is the same, up to rounding and to what dropout draws: losses are sums, and gradients are added up. A
-    row that does not fit alone is left out and reported. Sizes that did not fit are not tried again.
+    The result is the same, up to rounding and the random numbers of dropout: losses are sums, and gradients are added
+    up. A single row that does not fit is left out and reported. Sizes that did not fit are not tried again.
 
-    A pass that fails has added to the gradients of some weights already. So all gradients are dropped, and the batches
-    of the step before it, which did fit, are computed once more.
+    A pass that fails may already have added to the gradients of some weights. So all gradients are dropped, and the
+    earlier batches of the step, which did fit, are computed again.
 
-    This is for a single process. Where several train together, all of them wait for each pass: a second attempt of one
-    would find no partner. There the error ends the run, with advice (see `Advising`).
+    This is for a single process. If several train together, all of them take part in each pass, and one cannot repeat
+    it alone: there the error ends the run, with advice (see `Advising`).
     """
 
     def __init__(self, inner: Backward, lines: Callable[[Batch], Sequence[str]], note: Callable[[str], None]) -> None:
-        """`lines` names where the rows of a batch come from."""
+        """`lines` returns the files and lines that the rows of a batch come from."""
         self.inner = inner
         self.limit: float = float("inf")
         """The smallest size that did not fit."""
@@ -161,7 +161,7 @@ class Advising:
 
 
 def size_of(batch: Batch) -> int:
-    """The size of a batch as its memory grows with it: the number of values in its largest tensor."""
+    """The size that a batch's memory grows with: the number of values in its largest tensor."""
     return max(tensor.numel() for tensor in tensors_of(batch).values())
 
 

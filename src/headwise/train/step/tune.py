@@ -22,7 +22,7 @@ CLASSIFIER = "output."
 """The prefix of a classifier's output layer."""
 
 BELOW = re.compile(r"(^|[._])(embedding|positions|segments|tasks)")
-"""In the names of weights below the first layer."""
+"""Matches the names of weights below the first layer."""
 
 LAYER = re.compile(r"^(.*?)\blayers\.(\d+)\.")
 
@@ -37,7 +37,7 @@ def check_tuning(recipe: Recipe) -> None:
 def tune(model: nn.Module, recipe: Recipe) -> None:
     """Prepare the model for fine-tuning, in place: add LoRA matrices, and freeze what does not learn.
 
-    With LoRA the output layer of a classifier learns as a whole: it is new, or at least its classes are.
+    With LoRA, all weights of a classifier's output layer learn, because the layer or its classes are new.
     """
     config = recipe.tune
     if config.lora_rank:
@@ -51,7 +51,7 @@ def tune(model: nn.Module, recipe: Recipe) -> None:
 
 
 def freeze(model: nn.Module, beginnings: Iterable[str]) -> None:
-    """Freeze every weight whose name begins with one of these, in whole parts: `encoder.layers.1` is not `...10`."""
+    """Freeze weights whose names begin with one of these, by whole parts: `layers.1` does not match `layers.10`."""
     own = weights_of(model)
     for beginning in beginnings:
         matching = [parameter for name, parameter in own.items() if begins(name, beginning)]
@@ -103,7 +103,7 @@ def layer_scales(names: Iterable[str], decay: float) -> dict[str, float]:
 
 
 def _beginnings(names: Iterable[str]) -> list[str]:
-    """Beginnings of names that can be frozen, widest parts first."""
+    """Prefixes of names that can be frozen, shortest first."""
     known: dict[str, None] = {}
     for depth in (1, 2, 3):
         for name in names:
