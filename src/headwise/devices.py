@@ -25,7 +25,7 @@ def best_device(name: str = "auto") -> torch.device:
 
 
 def local_gpu(number: int) -> torch.device:
-    """The GPU of a process, one of several that a launcher has started on this machine."""
+    """The GPU of one of several processes that a launcher has started on this machine."""
     import torch
 
     gpus = torch.cuda.device_count()
@@ -40,8 +40,8 @@ def local_gpu(number: int) -> torch.device:
 def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
     """The precision of matrix products while training; None: that of the weights.
 
-    `auto` is bfloat16 on a GPU that supports it. On a CPU that does, it is up to 1.8 times as fast too, but oneDNN
-    keeps memory for every shape of batch it has seen: there it must be chosen explicitly.
+    `auto` is bfloat16 on a GPU that supports it, else float32. On some CPUs bfloat16 is up to 1.8 times as fast, but
+    oneDNN keeps memory for every shape of batch: there it must be chosen explicitly.
     """
     import torch
 

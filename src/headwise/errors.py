@@ -1,16 +1,16 @@
-"""Errors that are a person's to fix. The command line prints them as one line, without a traceback."""
+"""Errors that users can correct. The command line prints them as one line, without a traceback."""
 
 
 class HeadwiseError(Exception):
-    """Something a person gave or asked for is wrong; the message says what and what to do."""
+    """An input, an option or a file is wrong; the message says what is wrong and what to do."""
 
 
 class ConfigError(HeadwiseError):
-    """A recipe, option or preset that does not exist or does not fit."""
+    """A recipe, an option or a preset that does not exist or does not fit."""
 
 
 class DataError(HeadwiseError):
-    """A corpus that cannot be read as what it claims to be; names the file and, where known, the line."""
+    """Data that cannot be read, or not as the format they claim to be; names the file and, if known, the line."""
 
 
 class CheckpointError(HeadwiseError):
@@ -18,11 +18,11 @@ class CheckpointError(HeadwiseError):
 
 
 class StoppedError(HeadwiseError):
-    """A person, or the system, asked to stop while there was no room to save: what was saved before is all there is."""
+    """A request to stop while the disk was full: only what was saved before is left."""
 
     signal = 2
-    """The one that asked; whoever received it says which."""
+    """The signal that requested the stop; set by `StopRequest`."""
 
 
 class TrainingError(HeadwiseError):
-    """Training cannot go on: too many non-finite steps in a row."""
+    """Training cannot continue, for example because of too many non-finite steps in a row."""

@@ -66,7 +66,7 @@ def evaluate(
     lowercase: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Scores, list[str]]:
-    """Translate the sources and score the result; returns the scores and the translations."""
+    """Translate the sources and score the translations; returns both."""
     _check(sources, references, "sources")
     results = translator.translate(sources, source=source, target=target, options=options, progress=progress)
     translations = [result.text for result in results]
@@ -84,7 +84,7 @@ def perplexity(
     source: str | None = None,
     target: str | None = None,
 ) -> float:
-    """Perplexity: exp of the mean negative log-likelihood per reference token, `<eos>` included."""
+    """Perplexity of the references: exp of the mean negative log-likelihood per token, `<eos>` included."""
     _check(sources, references, "sources")
     log_probabilities = translator.reference_log_probabilities(sources, references, source=source, target=target)
     tokens = sum(len(each) for each in log_probabilities)

@@ -1,4 +1,4 @@
-"""Signals as a request to stop: after Ctrl-C, SIGTERM or SIGHUP the current step is finished and saved."""
+"""Signals as requests to stop: after Ctrl-C, SIGTERM or SIGHUP, the current step is completed and saved."""
 
 import signal
 import threading
@@ -11,11 +11,11 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 
 class StopRequest:
-    """True once the process has received a signal to stop. A second Ctrl-C stops it at once."""
+    """True once the process has received a signal to stop; a second Ctrl-C stops it immediately."""
 
     def __init__(self, *, once: bool = True) -> None:
-        """`once`: signals come from a person, so a second one stops at once. A launcher such as torchrun repeats the
-        signal that its processes got from the terminal already, and kills those that take too long."""
+        """`once`: signals come from a user, and a second one stops immediately. A launcher such as torchrun repeats the
+        signal that its processes have already received from the terminal, and kills those that take too long."""
         self.requested = False
         self._once = once
         self.number = 0
@@ -29,7 +29,7 @@ class StopRequest:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 if number != signal.SIGINT and signal.getsignal(number) == signal.SIG_IGN:
-                    continue  # nohup: the run shall outlive its terminal
+                    continue  # nohup: the run must outlive its terminal
                 self._previous[number] = signal.signal(number, self._request)
         return self
 

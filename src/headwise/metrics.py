@@ -1,4 +1,4 @@
-"""Metrics of classification and regression, as the papers of the tasks define them; they need NumPy only."""
+"""Metrics of classification and regression, in NumPy."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,9 +19,9 @@ def accuracy(predictions: Values, labels: Values) -> float:
 
 
 def f1(predictions: Values, labels: Values) -> float:
-    """Harmonic mean of precision and recall: of class 1 where the classes are 0 and 1, else the mean over classes.
+    """Harmonic mean of precision and recall: for class 1 if the classes are 0 and 1, otherwise the mean over classes.
 
-    A class that is neither predicted nor wanted counts as 0, as does one that is never hit.
+    A class without a correct prediction counts as 0.
     """
     predicted, wanted = _pair(predictions, labels)
     classes = np.union1d(predicted, wanted)
@@ -35,9 +35,9 @@ def f1(predictions: Values, labels: Values) -> float:
 
 
 def matthews(predictions: Values, labels: Values) -> float:
-    """Matthews' correlation coefficient, for any number of classes; 0 where one side is a single class.
+    """Matthews correlation coefficient, for any number of classes; 0 if one side has a single class.
 
-    The covariance of the two one-hot codings over the root of their variances, which for two classes is the
+    It is the covariance of the two one-hot codings over the root of their variances, which for two classes is the
     usual formula of true and false positives and negatives.
     """
     predicted, wanted = _pair(predictions, labels)
@@ -50,14 +50,14 @@ def matthews(predictions: Values, labels: Values) -> float:
 
 
 def pearson(predictions: Values, labels: Values) -> float:
-    """Correlation of the values; 0 where one side is constant."""
+    """Pearson correlation of the values; 0 if one side is constant."""
     predicted, wanted = (side.astype(np.float64) for side in _pair(predictions, labels))
     left, right = predicted - predicted.mean(), wanted - wanted.mean()
     return _ratio(float(left @ right), float(left @ left), float(right @ right))
 
 
 def spearman(predictions: Values, labels: Values) -> float:
-    """Correlation of the ranks; equal values share the mean of their ranks."""
+    """Spearman correlation: that of the ranks; equal values share the mean of their ranks."""
     predicted, wanted = _pair(predictions, labels)
     return pearson(ranks(predicted), ranks(wanted))
 
@@ -80,7 +80,7 @@ METRICS: dict[str, Callable[[Values, Values], float]] = {
 """All metrics by name; higher is better for each."""
 
 SHARES = frozenset({*METRICS, "next sentence"})
-"""Figures that are 1 at best: stored as they are, shown in per cent."""
+"""Metrics that are at most 1, and shown in per cent."""
 
 OF_NUMBERS = frozenset({"pearson", "spearman"})
 """Metrics that compare numbers; the others compare classes."""
@@ -93,7 +93,7 @@ def metric(name: str) -> Callable[[Values, Values], float]:
 
 
 def shown(name: str, value: float, digits: int = 3) -> str:
-    """A figure as people read it: shares in per cent."""
+    """A metric as text; shares in per cent."""
     return f"{name} {100 * value:.2f} %" if name in SHARES else f"{name} {value:.{digits}f}"
 
 
@@ -107,7 +107,7 @@ def _pair(predictions: Values, labels: Values) -> tuple[NDArray[Any], NDArray[An
 
 
 def _ratio(covariance: float, left: float, right: float) -> float:
-    """A correlation, from sums of squares; rounding must not carry it out of -1 to 1."""
+    """A correlation from sums of squares, kept between -1 and 1 despite rounding."""
     if left <= 0 or right <= 0:
         return 0.0
     return min(1.0, max(-1.0, covariance / (math.sqrt(left) * math.sqrt(right))))

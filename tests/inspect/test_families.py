@@ -135,14 +135,14 @@ def test_an_lstm_has_cross_attention_alone(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=f"no {kind} attention: .*LSTMs.*there is: cross"):
             draw_attention(maps, tmp_path / "map.png", kind)
     for name in ("causal_lm", "masked_lm"):
-        with pytest.raises(ConfigError, match=r"no attention to look at.*LSTMs"):
+        with pytest.raises(ConfigError, match=r"no attention to inspect.*LSTMs"):
             capture_text(model(dataclasses.replace(FAMILIES[name], stack="lstm")), TEXT, device="cpu")
 
 
 def test_what_cannot_be_looked_at_is_said() -> None:
     with pytest.raises(DataError, match="empty"):
         capture_text(family("causal_lm"), " \n", device="cpu")
-    with pytest.raises(ConfigError, match="does not write"):
+    with pytest.raises(ConfigError, match="does not generate text"):
         capture_text(family("masked_lm"), TEXT, generate=3, device="cpu")
     with pytest.raises(ConfigError, match="not a model that generates text"):
         capture_text(family("causal_lm classifier"), TEXT, generate=3, device="cpu")

@@ -124,18 +124,18 @@ def test_the_command(picture: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         "no cross attention": ["--out", str(out), "--kind", "cross"],
         "1 to 3": ["--out", str(tmp_path / "a.png"), "--layer", "4"],
         "--target does not apply": ["--out", str(out), "--target", "x"],
-        "not both": ["--out", str(out), "a text"],
+        "give either TEXT": ["--out", str(out), "a text"],
     }
     for message, options in wrong.items():
         capsys.readouterr()
         assert main([*start, *options]) != 0
         assert message in capsys.readouterr().err
     assert main(["inspect", "--model", str(folder), "a text", "--out", str(out)]) != 0
-    assert "sees pictures" in capsys.readouterr().err
+    assert "classifies images" in capsys.readouterr().err
 
 
 def test_what_cannot_be_looked_at_is_said(picture: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="sees pictures"):
+    with pytest.raises(ConfigError, match="classifies images"):
         capture_text(model(), "a text", device="cpu")
     with pytest.raises(DataError, match=r"no\.png"):
         capture_image(model(), tmp_path / "no.png", "cpu")

@@ -1,1 +1,1 @@
-"""Looking inside: who attends to whom, head by head."""
+"""Looking inside a model: attention weights of every head, as numbers and as pictures."""

@@ -1,4 +1,4 @@
-"""Every head's attention weights of one text: a translation, or what a model of one stack reads."""
+"""Attention weights of every head for one text or one translation."""
 
 from collections.abc import Sequence
 
@@ -21,10 +21,10 @@ from headwise.models.masked_lm import MaskedLM
 
 CROSS = "cross-attention: the target looks at the source"
 SOURCE = "encoder self-attention: the source looks at itself"
-TARGET = "masked decoder self-attention: the target looks at what is written"
-BACK = "masked self-attention: each token looks at itself and at what stands before it"
+TARGET = "masked decoder self-attention: the target looks at what has been generated"
+BACK = "masked self-attention: each token looks at itself and at those before it"
 AROUND = "self-attention: each token looks at the whole text"
-RECURRENT = "it is made of LSTMs, which have no self-attention"
+RECURRENT = "it consists of LSTMs, which have no self-attention"
 
 
 @torch.inference_mode()
@@ -36,10 +36,10 @@ def capture_attention(
     target: str | None = None,
     beam: int = 4,
 ) -> AttentionMaps:
-    """Translate `text` (or take `target_text` as its translation) and keep what every head attended to.
+    """Attention of every head in the translation of `text`, which is `target_text` or the model's own.
 
-    Row t of the maps `cross` and `decoder` is the step that wrote piece t of the target; what the decoder was
-    shown by then is `shown`, the start token and the target but its last.
+    Row t of the maps `cross` and `decoder` is the step that generated token t of the target. The decoder's input,
+    `shown`, is the start token and the target without its last token.
     """
     _check_text(text)
     tokenizer, model = translator.tokenizer, translator.model
@@ -73,20 +73,20 @@ def capture_attention(
 def capture_text(
     model: str | LoadedModel, text: str, second: str | None = None, generate: int = 0, device: str = "auto"
 ) -> AttentionMaps:
-    """Attention of every head of a language model, an encoder or a text classifier in `text`.
+    """Attention of every head of a language model, an encoder or a text classifier on `text`.
 
-    `second` is the other text of a pair, `generate` how many tokens a decoder first adds by itself.
+    `second` is the other text of a pair, `generate` the number of tokens that a language model generates first.
     """
     _check_text(text)
     loaded, chosen = open_model(model, device)
     body = loaded.model.body if isinstance(loaded.model, Classifier) else loaded.model
     if not isinstance(body, CausalLM | MaskedLM):
         if isinstance(body, EncoderDecoder):
-            raise ConfigError("this model translates: its attention is that of a translation, not of a text alone")
-        raise ConfigError("this model sees pictures and cannot read a text: give it a picture (--image)")
+            raise ConfigError("this model translates: use capture_attention, with a Translator")
+        raise ConfigError("this model classifies images and cannot read text: give --image FILE")
     if generate and not isinstance(body, CausalLM):
-        raise ConfigError("this model does not write: only a language model can first generate tokens")
-    ids, segments = _seen(loaded, text, second, generate, device)
+        raise ConfigError("this model does not generate text: --generate is for language models")
+    ids, segments = _input_ids(loaded, text, second, generate, device)
     _check_length(ids, loaded.config)
     body, tokens = body.to(chosen).eval(), _batch(ids, chosen)
     if isinstance(body, CausalLM):
@@ -94,17 +94,17 @@ def capture_text(
     else:
         kind, title, weights = "encoder", AROUND, body.encode(tokens, _batch(segments, chosen), True).self_weights
     if not weights:
-        raise ConfigError(f"there is no attention to look at in this model: {RECURRENT}")
+        raise ConfigError(f"this model has no attention to inspect: {RECURRENT}")
     tokenizer = the_tokenizer(loaded, model)
     pieces = tokenizer.pieces(ids)
     shown = AttentionMap(title, pieces, pieces, stacked(weights))
     return AttentionMaps(tokenizer.decode(ids) if generate else text, {"tokens": pieces}, {kind: shown})
 
 
-def _seen(
+def _input_ids(
     loaded: LoadedModel, text: str, second: str | None, generate: int, device: str
 ) -> tuple[list[int], list[int]]:
-    """The ids and segments that the model is given for a text, framed as it knows them from its training."""
+    """The token ids and segments of the model's input for a text, with the special tokens of its training."""
     tokenizer = the_tokenizer(loaded, "this model")
     if isinstance(loaded.model, CausalLM) or generate:
         if second is not None:
@@ -122,13 +122,13 @@ def _seen(
 
 def _check_text(text: str) -> None:
     if not text.strip():
-        raise DataError("there is nothing to look at in an empty text")
+        raise DataError("the text is empty: there is nothing to inspect")
 
 
 def _check_length(ids: Sequence[int], config: ModelConfig) -> None:
     longest = min(config.position_limit, LONGEST_WHOLE)
     if len(ids) > longest:
-        raise DataError(f"a text of {len(ids):,} tokens is too long: this model can be shown at most {longest:,}")
+        raise DataError(f"a text of {len(ids):,} tokens is too long: this model takes at most {longest:,}")
 
 
 def _batch(ids: Sequence[int], device: torch.device) -> Tensor:

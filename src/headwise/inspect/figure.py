@@ -1,4 +1,4 @@
-"""Files, fonts and the choice of a layer of all attention pictures."""
+"""Shared parts of the attention pictures: file formats, fonts, checks."""
 
 import warnings
 from collections.abc import Iterator
@@ -38,10 +38,10 @@ def check_layer(layer: int | None, layers: int) -> None:
 
 @contextmanager
 def page(path: Path, width: float, height: float) -> Iterator[Figure]:
-    """An empty figure, written when it is drawn.
+    """An empty figure, which is saved at the end of the block.
 
-    Every installed font that covers another script is used; matplotlib falls back from one to the next, and
-    what none of them has is a box, not a warning.
+    Matplotlib falls back from one of the installed fonts to the next. A character that none of them has is drawn as a
+    box, without a warning.
     """
     installed = {font.name for font in font_manager.fontManager.ttflist}
     fonts = [font for font in _FONTS if font in installed]
@@ -54,5 +54,5 @@ def page(path: Path, width: float, height: float) -> Iterator[Figure]:
 
 
 def plain(text: str) -> str:
-    """For a label: a dollar would start mathematics."""
+    """The text as a label: a dollar sign would start a formula."""
     return text.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Where a model of pictures looks: every head's weights over the patches of one picture."""
+"""Attention of an image classifier: the weights of every head over the patches of one image."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,29 +23,29 @@ LOOKERS: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {
     "mean": ("all tokens look, on average", lambda weights: weights.mean(-2)),
     "last": ("the last patch looks", lambda weights: weights[..., -1, :]),
 }
-"""Which rows of [..., T, T] weights lead to the answer, by how the model pools: attention of others leads nowhere."""
+"""By pooling, the rows of [..., T, T] weights that the prediction depends on, and how a title describes them."""
 
 
 @dataclass(frozen=True)
 class ImageMaps:
-    """The weights over one picture; the first of each 1 + patches is that of the class token, then row by row."""
+    """The weights over one image: of each 1 + patches, the first is that of the class token, then row by row."""
 
     pixels: Tensor  # [C, size, size] bytes: what the model saw
     grid: int
-    """Patches along a side."""
+    """The number of patches along a side."""
     looks: Tensor  # [layers, H, 1 + patches]
     rollout: Tensor  # [1 + patches]
-    """All layers together: how much of each place reaches the answer, residual paths counted."""
+    """Attention through all layers, with residual connections: how much each patch contributes to the prediction."""
     looker: str
     text: str
     """The predicted class, if the model is a classifier."""
 
     def over_image(self, weights: Tensor) -> Tensor:
-        """[..., 1 + patches] -> [..., grid, grid]: the class token has no place in the picture."""
+        """[..., 1 + patches] -> [..., grid, grid], without the class token, which has no place in the image."""
         return weights[..., 1:].reshape(*weights.shape[:-1], self.grid, self.grid)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: nested lists, rounded to what a picture can show."""
+        """For JSON: nested lists of rounded numbers."""
         return {
             "text": self.text,
             "looker": self.looker,
@@ -57,17 +57,17 @@ class ImageMaps:
 
 @torch.inference_mode()
 def capture_image(model: str | LoadedModel, file: Path, device: str = "auto") -> ImageMaps:
-    """Attention of every head in a picture, which is prepared as in training."""
+    """Attention of every head on an image, which is preprocessed as in training."""
     loaded, chosen = open_model(model, device)
     body = loaded.model.body if isinstance(loaded.model, Classifier) else loaded.model
     if not isinstance(body, VisionTransformer):
-        raise ConfigError("this model reads texts: it cannot look at a picture")
+        raise ConfigError("this model reads text: it cannot look at an image")
     config = loaded.config
     pixels = read_images(loaded, [str(file)])
     images = normalised(loaded, pixels, chosen)
     captured = body.to(chosen).eval().encode(images, capture=True).self_weights
     if not captured:
-        raise ConfigError(f"there is no attention to look at in this model: {RECURRENT}")
+        raise ConfigError(f"this model has no attention to inspect: {RECURRENT}")
     weights = stacked(captured)  # [layers, H, T, T]
     looker, rows_of = LOOKERS[config.pooling.kind if isinstance(loaded.model, Classifier) else "first"]
     text = ""
@@ -85,9 +85,9 @@ def capture_image(model: str | LoadedModel, file: Path, device: str = "auto") ->
 
 
 def rollout(weights: Tensor) -> Tensor:
-    """[layers, H, T, T] -> [T, T], attention through all layers (Abnar and Zuidema, 2020).
+    """Attention rollout through all layers (Abnar and Zuidema, 2020), [layers, H, T, T] -> [T, T].
 
-    Half of what a layer gives on is what it was given, by its residual path; the heads count alike.
+    Half of a layer's output is its input, through the residual connection; all heads have the same weight.
     """
     whole = torch.eye(weights.size(-1))
     for layer in weights.mean(1):

@@ -1,4 +1,4 @@
-"""Where a model of pictures looks, drawn over the picture itself."""
+"""Pictures of an image classifier's attention, drawn over the image."""
 
 import math
 from pathlib import Path
@@ -14,18 +14,18 @@ from headwise.inspect.figure import check_format, check_layer, page, plain
 from headwise.inspect.image_attention import ImageMaps
 
 _ACROSS = 6
-"""Small pictures in a row."""
+"""Small maps per row."""
 _PIXELS = 224
-"""The least that weights are drawn with along a side: patches should not look like pixels."""
+"""The smallest side of a map in pixels, so that patches do not look like pixels."""
 _HEAT = colormaps["inferno"]
 
 Pixels = NDArray[np.float32]
 
 
 def draw_over_image(maps: ImageMaps, path: Path, layer: int | None = None) -> None:
-    """Write the picture beside what is looked at: through all layers, in each layer, and by each head of one.
+    """Draw the image and maps of its attention: through all layers, in each layer, and by each head of one layer.
 
-    That one is `layer`, or the last. Each map is drawn from its own smallest to its own largest weight.
+    That layer is `layer`, or the last. The colours of each map span its own range of weights.
     """
     check_format(path)
     layers = len(maps.looks)
@@ -34,7 +34,7 @@ def draw_over_image(maps: ImageMaps, path: Path, layer: int | None = None) -> No
     by_layer = [(f"layer {i + 1}", weights.mean(0)) for i, weights in enumerate(maps.looks)]
     by_head = [(f"head {i + 1}", weights) for i, weights in enumerate(maps.looks[chosen - 1])]
     groups = {
-        "mean of the heads of each layer (in brackets: the share of the class token, which has no place)": by_layer,
+        "mean of the heads of each layer (in brackets: the weight of the class token)": by_layer,
         f"each head of layer {chosen}": by_head,
     }
     lines = [math.ceil(len(group) / _ACROSS) for group in groups.values()]
@@ -44,7 +44,7 @@ def draw_over_image(maps: ImageMaps, path: Path, layer: int | None = None) -> No
         top, *others = figure.subfigures(1 + len(groups), 1, squeeze=False, height_ratios=heights).flat
         top.suptitle(plain(title), fontsize=11)
         left, right = top.subplots(1, 2)
-        _draw(left, "what the model is given", _coloured(maps.pixels), 9)
+        _draw(left, "the model's input", _coloured(maps.pixels), 9)
         _draw(right, "all layers together (rollout)", _heated(maps, maps.rollout), 9)
         for part, rows, (name, group) in zip(others, lines, groups.items(), strict=True):
             part.suptitle(name, fontsize=9)
@@ -68,7 +68,7 @@ def _coloured(pixels: Tensor) -> Pixels:
 
 
 def _heated(maps: ImageMaps, weights: Tensor) -> Pixels:
-    """The picture in grey, and over it a glow where the weights are large."""
+    """The image in grey under a heat map of the weights."""
     size = max(_PIXELS, maps.pixels.size(-1))
     grey = maps.pixels.float().mean(0)[None, None] / 255
     grey = torch.nn.functional.interpolate(grey, size=(size, size), mode="nearest")[0, 0]

@@ -1,4 +1,4 @@
-"""Attention weights as plain values, whatever model they come from."""
+"""Attention weights of a model, with the tokens of their rows and columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from headwise.errors import ConfigError
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """The weights of one kind of attention, of every layer and head: rows look, columns are looked at."""
+    """The weights of one kind of attention in every layer and head: rows are queries, columns are keys."""
 
     title: str
-    """Who looks at whom, in words."""
+    """What looks at what, in words."""
     rows: list[str]
     columns: list[str]
     weights: Tensor  # [layers, H, rows, columns]
@@ -23,16 +23,16 @@ class AttentionMap:
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """All that one pass through a model attended to."""
+    """All attention weights of one pass through a model."""
 
     text: str
     """The text that the model read, or the one that it generated."""
     labels: Mapping[str, list[str]]
-    """The sequences that the maps are about, by name."""
+    """The token sequences of the maps, by name."""
     maps: Mapping[str, AttentionMap]
-    """By kind; the first is the one that tells most of such a model."""
+    """The maps by kind; the first is the most informative one."""
     lacks: str = ""
-    """Why a kind that could be expected is not there."""
+    """Why an expected kind is missing."""
     source: str = ""
     """The text that was translated, if `text` is a translation."""
 
@@ -43,7 +43,7 @@ class AttentionMaps:
 
     @property
     def kind(self) -> str:
-        """The kind that is shown unless another is asked for."""
+        """The default kind."""
         return next(iter(self.maps))
 
     def __getitem__(self, kind: str) -> AttentionMap:
@@ -53,7 +53,7 @@ class AttentionMaps:
         return self.maps[kind]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: nested lists, rounded to what a picture can show."""
+        """For JSON: nested lists of rounded numbers."""
         weights = {kind: rounded(each.weights) for kind, each in self.maps.items()}
         return {**self.labels, "text": self.text, **weights}
 

@@ -1,9 +1,9 @@
-"""Attention as a picture: a large map of one layer's mean, and a small map of every head."""
+"""Pictures of attention: a large map of the mean over one layer's heads, and a small map of every head."""
 
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from matplotlib.collections import PatchCollection
@@ -16,15 +16,16 @@ from headwise.inspect.figure import check_format, check_layer, page, plain
 from headwise.inspect.maps import AttentionMaps
 
 MOST_TOKENS = 120
-"""Tokens along a side of a map: more cannot be read, whatever the size of the picture."""
+"""The most tokens along a side of a map: more cannot be read, whatever the size of the picture."""
 MOST_WITH_HEADS = 60
-"""Tokens along a side with a small map of every head below the large one."""
+"""The most tokens along a side with small maps of every head below the large one."""
 SMALLEST_FONT = 4.5
-"""Points that tokens beside a small map need; where there is less room, they are left out."""
+"""Font size in points that tokens beside a small map need; if there is less room, they are left out."""
 ACROSS = 4
-"""Small maps in a row where a single layer is drawn."""
+"""Small maps per row if a single layer is drawn."""
 
 Weights = NDArray[np.float32]
+T = TypeVar("T")
 
 
 class _Grid(NamedTuple):
@@ -38,10 +39,10 @@ class _Grid(NamedTuple):
 
 
 def draw_attention(maps: AttentionMaps, path: Path, kind: str | None = None, layer: int | None = None) -> None:
-    """Write the picture of one kind of attention; its format follows from the name of the file.
+    """Draw a picture of one kind of attention; the suffix of the file chooses the format.
 
-    Without `layer`, the large map is that of the layer that aligns words best, and below it stands every head of every
-    layer; with it, that layer alone. Texts that are too long for small maps are drawn without them.
+    Without `layer`, the large map is that of the layer that aligns words best, above every head of every layer; with
+    it, only that layer is drawn. Texts that are too long for small maps are drawn without them.
     """
     check_format(path)
     shown = maps[kind or maps.kind]
@@ -75,7 +76,7 @@ def draw_attention(maps: AttentionMaps, path: Path, kind: str | None = None, lay
 
 
 def labels(pieces: Sequence[str]) -> list[str]:
-    """Pieces as they are written in a picture: `▁` is left out, and a piece that continues a word begins with `·`."""
+    """Tokens as labels: `▁` is left out, and a token that continues a word begins with `·`."""
     if not any(piece.startswith("▁") and len(piece) > 1 for piece in pieces):
         return list(pieces)
     return [_label(piece) for piece in pieces]
@@ -92,18 +93,26 @@ def _grid(weights: Weights, main: int, tokens: int, every_layer: bool) -> _Grid:
     layers, heads = weights.shape[:2]
     side = max(1.0, min(0.11 * tokens, 2.4, 18 / heads))
     if every_layer and heads <= 16:
-        names = [f"head {head + 1}" for head in range(heads)], [f"layer {layer + 1}" for layer in range(layers)]
-        return _Grid([list(layer) for layer in weights], names[1], names[0], [], side)
-    chosen = range(layers) if every_layer else [main]
-    each = [(f"layer {i + 1}, head {h + 1}", weights[i, h]) for i in chosen for h in range(heads)]
-    across = 12 if every_layer else ACROSS
+        row_titles, column_titles = _numbered("layer", layers), _numbered("head", heads)
+        return _Grid([list(layer) for layer in weights], row_titles, column_titles, [], side)
+    chosen, across = (weights, 12) if every_layer else (weights[main : main + 1], ACROSS)
+    first = 0 if every_layer else main
+    maps = [head for layer in chosen for head in layer]
+    titles = [f"layer {first + i // heads + 1}, head {i % heads + 1}" for i in range(len(maps))]
     side = side if every_layer else max(1.8, min(0.16 * tokens, 4.0))
-    lines = [each[start : start + across] for start in range(0, len(each), across)]
-    return _Grid([[w for _, w in line] for line in lines], [], [], [[name for name, _ in line] for line in lines], side)
+    return _Grid(_lines(maps, across), [], [], _lines(titles, across), side)
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [f"{name} {number}" for number in range(1, count + 1)]
+
+
+def _lines(items: list[T], length: int) -> list[list[T]]:
+    return [items[start : start + length] for start in range(0, len(items), length)]
 
 
 def _room(names: Sequence[str]) -> float:
-    """Inches that the longest of these labels takes."""
+    """The width of the longest of these labels, in inches."""
     return 0.2 + 0.085 * min(30, max(map(len, names), default=0))
 
 
@@ -130,27 +139,24 @@ def _large(figure: Any, weights: Weights, rows: list[str], columns: list[str], t
 
 
 def _small(figure: Any, grid: _Grid, rows: list[str], columns: list[str]) -> None:
-    """Draw the small maps in one pair of axes: a thousand pairs would take minutes to lay out."""
+    """Draw all small maps in one Axes: the layout of a thousand Axes would take minutes."""
     axes = figure.add_subplot()
     limit = max(_others_limit(weights) for line in grid.maps for weights in line)
     down = 1.06 if grid.column_titles else 1.06 + 0.2 / grid.side
     frames, image = [], None
     font = min(8.0, 60 * grid.side / max(len(rows), len(columns)))
     labelled = font >= SMALLEST_FONT
-    for number, line in enumerate(grid.maps):
+    for number, (line, line_below) in enumerate(zip(grid.maps, [*grid.maps[1:], []], strict=True)):
+        top = number * down
         for place, weights in enumerate(line):
-            left, top = place * 1.06, number * down
+            left = place * 1.06
             extent = (left, left + 1, top + 1, top)
             image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=limit, extent=extent)
             frames.append(Rectangle((left, top), 1, 1))
             if grid.titles:
                 axes.text(left + 0.5, top - 0.02, grid.titles[number][place], fontsize=7, ha="center", va="bottom")
-            below = place >= len(grid.maps[number + 1]) if number + 1 < len(grid.maps) else True
-            if labelled and below:
-                for at, name in enumerate(columns):
-                    where = left + (at + 0.5) / len(columns)
-                    how = {"rotation": 60, "ha": "right", "va": "top", "rotation_mode": "anchor"}
-                    axes.text(where, top + 1.03, plain(name), fontsize=font, **how)
+            if labelled and place >= len(line_below):
+                _label_columns(axes, columns, left, top, font)
         for at, name in enumerate(rows if labelled else []):
             axes.text(-0.02, top + (at + 0.5) / len(rows), plain(name), fontsize=font, ha="right", va="center")
         if grid.row_titles:
@@ -167,8 +173,14 @@ def _small(figure: Any, grid: _Grid, rows: list[str], columns: list[str]) -> Non
     _scale(figure, axes, image, 0.15 / inches, 0.7, "max")
 
 
+def _label_columns(axes: Any, columns: list[str], left: float, top: float, font: float) -> None:
+    how = {"rotation": 60, "ha": "right", "va": "top", "rotation_mode": "anchor"}
+    for at, name in enumerate(columns):
+        axes.text(left + (at + 0.5) / len(columns), top + 1.03, plain(name), fontsize=font, **how)
+
+
 def _scale(figure: Any, axes: Any, image: Any, width: float, height: float, beyond: str) -> None:
-    """Draw the scale of colours beside the axes, where it does not move them out of the middle."""
+    """Draw the colour bar beside the axes, without moving them off centre."""
     place = axes.inset_axes((1.0 + width, (1 - height) / 2, width, height))
     bar = figure.colorbar(image, cax=place, label="attention weight", extend=beyond)
     bar.outline.set_visible(False)
@@ -176,13 +188,13 @@ def _scale(figure: Any, axes: Any, image: Any, width: float, height: float, beyo
 
 
 def _limit(weights: Weights) -> float:
-    """Weight that is drawn darkest; a map whose weights are all alike should look pale."""
+    """The weight that is drawn darkest; a map of equal weights should look pale."""
     least: float = min(0.3, 3 / weights.shape[1])
     return max(least, float(weights.max()))
 
 
 def _others_limit(weights: Weights) -> float:
-    """`_limit` without a column that takes most of the attention: beside it all others would look empty."""
+    """`_limit` without a column that receives most of the attention, beside which all others would look empty."""
     shares = weights.mean(0)
     if len(shares) < 3 or shares.max() < 1 / 3:
         return _limit(weights)
