@@ -1,10 +1,10 @@
-"""Two choices of nn/ that hold on the CPU, forward and backward: explicit attention up to SHORT, our own dropout.
+"""Two CPU paths of nn/, forward and backward: explicit attention up to length SHORT, and Headwise's own dropout.
 
     python benchmarks/attention_cpu.py
 
 Attention: `explicit_attention` against `fused_attention` (PyTorch's kernel) on as many tokens at each length,
 with a padding mask as in the encoder and with the causal mask of the decoder. The ratio is the fused path's
-time over the explicit one's: SHORT in nn/attention.py should stand where it falls below 1.
+time over the explicit one's: SHORT in nn/attention.py should be where it falls below 1.
 Dropout: nn/dropout.py against torch's, on the shapes of a residual stream.
 """
 
@@ -105,7 +105,7 @@ def both_ways(forward: Callable[[], Tensor], inputs: list[Tensor]) -> Callable[[
 
 
 def race(contestants: list[Callable[[], None]], repeats: int) -> list[float]:
-    """Seconds of the fastest run of each, taken in turn."""
+    """Seconds of the fastest run of each, run in turns."""
     best = [math.inf] * len(contestants)
     for _ in range(repeats + 1):
         for number, run in enumerate(contestants):

@@ -1,14 +1,14 @@
-"""From raw files to the first batch: what a run does with its data before it trains, for several sizes of corpus.
+"""Time and memory from raw files to the first batch, for several sizes of corpus.
 
     python benchmarks/data_startup.py --source en.xz --target de.xz                 # 0.1, 1 and 5 million pairs
     python benchmarks/data_startup.py --source a.en b.en --target a.de b.de --pairs 100000
 
-The corpora are taken one after the other up to the size asked for. Where they are smaller they are taken again, each
-time with a mark of its own at the end of both sides, so that no pair is a duplicate: the output says how often. They
-are written to compressed files first (--suffix), which is not counted. A process of its own then does what `headwise
-train` does: read, decompress, clean, drop duplicates, hold out, train the tokenizer, encode, write, open, plan an
-epoch and make batches; and a second one starts from what the first has kept. Seconds are of the clock, beside those
-of all processors; memory is what the process and its helpers hold and the system cannot take back.
+The corpora are concatenated up to the requested size. If they are smaller, they are repeated, each time with another
+mark at the end of both sides, so that no pair is a duplicate; the output says how often. They are written to compressed
+files first (--suffix), which is not timed. A separate process then does what `headwise train` does: read, decompress,
+clean, drop duplicates, hold out, train the tokenizer, encode, write, open, plan an epoch and make batches; a second
+process starts from the prepared data. Wall-clock and CPU seconds are reported; memory is the anonymous memory of the
+process and its workers.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from rows import Row, add_output, show, write
 from headwise.data.batch.stream import batches_from
 
 BAR = 60.0
-"""Seconds a million pairs."""
+"""Seconds per million pairs."""
 BATCHES = 200
 
 
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def as_line(rows: list[Row]) -> Row:
-    """The figures of one size."""
+    """The results for one size."""
     common = ("pairs", "repeated", "load before")
     phases = {row["phase"]: {key: value for key, value in row.items() if key not in (*common, "phase")} for row in rows}
     return {**{key: rows[0][key] for key in common}, "phases": phases}
@@ -93,7 +93,7 @@ def measure(folder: Path, pairs: int, args: argparse.Namespace) -> list[Row]:
 
 
 def make_corpus(folder: Path, pairs: int, args: argparse.Namespace) -> int:
-    """Two files of `pairs` lines; returns how often the corpora were taken."""
+    """Write two files of `pairs` lines; returns how often the corpora were repeated."""
     written = times = 0
     with opened(folder / f"pairs.src{args.suffix}") as left, opened(folder / f"pairs.tgt{args.suffix}") as right:
         while written < pairs:
@@ -129,7 +129,7 @@ def opened(path: Path) -> IO[str]:
 
 
 def sampled(folder: Path) -> dict[str, dict[str, Any]]:
-    """Run a worker, and sample its memory and its helpers' ten times per second: figures of each phase."""
+    """Run a worker, and sample the memory of its processes ten times per second: the results of each phase."""
     command = [sys.executable, __file__, *sys.argv[1:], "--worker", str(folder)]
     phases: dict[str, dict[str, Any]] = {}
     current = ["import"]
@@ -159,7 +159,7 @@ def sampled(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def private(pid: int) -> float:
-    """Bytes that a process alone holds."""
+    """The anonymous memory of a process, in bytes."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
@@ -176,7 +176,7 @@ def children(pid: int) -> list[int]:
 
 
 def work(folder: Path, args: argparse.Namespace) -> None:
-    """The worker: what `headwise train` does before its first step, but for the model."""
+    """The worker: what `headwise train` does before its first step, without the model."""
     phase = "import"
     began, used = time.perf_counter(), processor_seconds()
 
@@ -218,7 +218,7 @@ def work(folder: Path, args: argparse.Namespace) -> None:
 
 
 def processor_seconds() -> float:
-    """Of this process and its helpers, those that have ended and those that have not."""
+    """CPU seconds of this process and its workers, finished or not."""
     own = os.times()
     total = own.user + own.system + own.children_user + own.children_system
     for child in children(os.getpid()):

@@ -1,10 +1,10 @@
-"""A published translator fine-tuned on pairs of one subject: what it learns there, and what it forgets elsewhere.
+"""Fine-tuning a published translator on pairs of one subject: what it gains there, and what it loses elsewhere.
 
     python benchmarks/fine_tuning.py --model opus-mt-en-fr --data DATA --out runs/software
 
 DATA holds en-fr/gettext.{en,fr}.xz (program messages) and test/en-fr/newstest2014.{en,fr}.xz. 22,000 pairs are drawn
-with a seed; 2,000 of them are held out. BLEU on both sets before and after, beam 4; with --reference also what
-`transformers` makes of the news with the same weights, sentence by sentence.
+with a seed; 2,000 of them are held out. BLEU on both sets before and after, beam 4; with --reference also that of
+`transformers` on the news with the same weights, sentence by sentence.
 """
 
 import argparse
@@ -117,7 +117,7 @@ def train(args: argparse.Namespace, folder: Path) -> None:
 
 
 def reference(model: Path, sources: list[str], targets: list[str], ours: list[list[str]]) -> Row:
-    """`transformers` on the same sentences; how many come out with the same tokens."""
+    """Translate the same sentences with `transformers`, and count the equal translations."""
     import transformers
 
     device = "cuda" if torch.cuda.is_available() else "cpu"

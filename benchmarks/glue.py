@@ -2,12 +2,12 @@
 
     python benchmarks/glue.py /path/to/glue --encoder runs/bert --decoder runs/gpt --out runs/glue --workers 6
 
-A model is a folder, from which the pre-trained variants start, or a preset, which is trained from nothing. Beside a
-folder, the variants without pre-training have its shape and its tokenizer, and weights drawn afresh. Several runs go
-on at a time, in processes that stay; a run that is finished is not repeated. Writes a JSON line per run, as they end,
-and prints mean and spread over the seeds.
+A model is a folder, from which the pre-trained variants start, or a preset, which is trained from scratch. With a
+folder, the variants without pre-training have its shape and its tokenizer, and random weights. Several runs are trained
+in parallel; a finished run is not repeated. Writes a JSON line per run, and prints the mean and the standard deviation
+over the seeds.
 
-The recipes are for models as published. One pre-trained in a minute wants larger steps, fewer and of larger batches:
+The recipes are for models as published. A model that was pre-trained for a minute needs fewer and larger steps:
 
     python benchmarks/glue.py /path/to/glue --encoder runs/bert runs/roformer --small --workers 10
 """
@@ -38,7 +38,7 @@ TASKS = {
     "stsb": ("STS-B", ("pearson", "spearman")),
     "mrpc": ("MRPC", ("accuracy", "f1")),
 }
-"""By recipe: the task's name, and the figures that the papers give."""
+"""The name of each recipe's task, and the metrics that the papers report."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def main() -> None:
             try:
                 results.append(done.result())
                 write(results[-1:], args.json or args.out / "runs.jsonl")
-            except Exception as error:  # the others go on; the log in its folder says more
+            except Exception as error:  # the other runs continue; the log in its folder has details
                 failed.append(waiting[done].folder)
                 print(f"[{number}/{len(runs)}] {failed[-1]}: {type(error).__name__}: {error}", flush=True)
                 continue
@@ -151,7 +151,7 @@ def main() -> None:
 
 
 def planned(args: argparse.Namespace, models: dict[str, list[str]]) -> Iterator[Run]:
-    """Every run; seeds outermost, so that a table can be read before all of them are done."""
+    """All runs, ordered by seed first, so that the table is complete early."""
     from headwise.recipe import override, read_recipe
 
     chosen = args.variants or [name for name, variant in VARIANTS.items() if any(possible(variant, models))]
@@ -182,7 +182,7 @@ def planned(args: argparse.Namespace, models: dict[str, list[str]]) -> Iterator[
 
 
 def task_settings(model: str, task: str, small: bool, settings: Sequence[str]) -> dict[str, Any]:
-    """What is set for all tasks, then what is set for this one."""
+    """The settings of all tasks, overridden by those of this one."""
     from headwise.recipe import parse_setting
 
     chosen = {**SMALL[""], **SMALL.get(model, {}), **SMALL[task]} if small else {}
@@ -208,7 +208,7 @@ def start(variant: Variant, model: str, seed: int, out: Path) -> dict[str, Any]:
 
 
 def untrained(model: Path, seed: int, out: Path) -> Path:
-    """A model of the same shape and with the same tokenizer that has learned nothing."""
+    """An untrained model of the same shape and with the same tokenizer."""
     import torch
 
     from headwise.models.build import build
@@ -232,7 +232,7 @@ def validated_in_time(tables: dict[str, Any]) -> dict[str, Any]:
 
 
 def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
-    """One run, in a process of its own."""
+    """One run, in a separate process."""
     import torch
 
     from headwise.files.tables import read_json
@@ -279,7 +279,7 @@ def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
 
 
 def show_table(results: Sequence[Row], tasks: Sequence[str]) -> None:
-    """A row a variant, a column a task: mean and, with several seeds, standard deviation, times 100."""
+    """A table of variants by tasks: the mean and, with several seeds, the standard deviation, times 100."""
     lines = [["", *(f"{TASKS[task][0]} ({'/'.join(TASKS[task][1])})" for task in tasks), "mean"]]
     for name in dict.fromkeys(
         row["row"] for row in sorted(results, key=lambda row: list(VARIANTS).index(row["variant"]))

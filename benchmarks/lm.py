@@ -1,12 +1,12 @@
-"""WikiText-2 by words: a Transformer against an LSTM with as many parameters, at what cost in arithmetic.
+"""WikiText-2 by words: a Transformer against an LSTM with as many parameters, and the FLOPs of each.
 
     python benchmarks/lm.py /path/to/wikitext-2 --out runs/wikitext2
 
-Trains recipes/wikitext2_*.toml, unless they are trained already, and prints for each the perplexity of a word of the
-test set, by the weights of the best validation. Line ends count as words (`<eos>`), as is usual for this text: 245,569
-words, each predicted from at most 127 before it. FLOPs of training are counted, not measured: 6 for each weight of a
-matrix product and each token - 2 forwards, 4 backwards - and in attention 6 * (T + 1) * D a layer and token, since a
-query meets half of T keys in the mean. The tied matrix counts once, as output; looking a vector up is free.
+Trains recipes/wikitext2_*.toml, unless they are trained already, and prints for each the perplexity per word of the
+test set, with the weights of the best validation. Line ends count as words (`<eos>`), as usual for this text: 245,569
+words, each predicted from at most 127 before it. FLOPs of training are counted, not measured: 6 per weight of a matrix
+product and token - 2 forward, 4 backward - and in attention 6 * (T + 1) * D per layer and token, since a query attends
+to half of T keys on average. The tied matrix counts once, as output; embedding lookups are free.
 """
 
 import argparse
@@ -99,7 +99,7 @@ def measured(run: Path) -> Row:
 
 
 def matrix(name: str, dimensions: int) -> bool:
-    """Whether tokens are multiplied by it in the layers; embeddings of words and places are only looked up."""
+    """Whether a weight is multiplied with tokens; embeddings of words and positions are only looked up."""
     return dimensions == 2 and name.startswith("decoder.")
 
 

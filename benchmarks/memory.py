@@ -1,12 +1,12 @@
-"""Memory of a whole training run on a corpus of millions of made-up pairs, above what the model itself takes.
+"""Memory of a whole training run on millions of synthetic pairs, beyond that of the model itself.
 
     python benchmarks/memory.py                             # 5 million pairs, about ten minutes on 2 cores
     python benchmarks/memory.py --pairs 200000 --steps 10   # a quick look
 
-A run in a process of its own is sampled from outside. Counted is anonymous memory (RssAnon: what the process
-alone holds and the system cannot take back). Mapped files (RssFile: libraries and the corpus) are shown
-beside it: the system drops their pages when it needs room. The model's own memory is what a control process
-holds that imports torch and takes one optimiser step of the same model on a single short pair.
+The memory of a separate process is sampled from outside. Anonymous memory counts (RssAnon, which the system cannot
+reclaim). Mapped files (RssFile: libraries and the corpus) are shown beside it: the system drops their pages when it
+needs memory. The memory of the model itself is that of a control process that imports torch and takes one optimiser
+step of the same model on a single short pair.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import numpy as np
 from rows import Row, add_output, show, write
 
 BAR = 1.5e9
-"""Bytes above the model's own that a run may take."""
+"""Bytes that a run may use beyond those of the model."""
 
 PHASES = {
     "reading": "read and clean",
@@ -33,7 +33,7 @@ PHASES = {
     "using": "open",
     "translating": "final test",
 }
-"""Where a message of the run begins a phase. The description of the model begins the training."""
+"""Messages of the run that begin a phase. Training begins with the description of the model."""
 
 WORDS = 50_000
 CHUNK = 20_000
@@ -160,7 +160,7 @@ def run(folder: Path, args: argparse.Namespace) -> None:
 
 
 def control(folder: Path, args: argparse.Namespace) -> None:
-    """The other worker: the same model, its gradients and Adam's moments, and nothing else."""
+    """The other worker: only the same model, its gradients and Adam's moments."""
     import torch
 
     from headwise.data.batch.padded_pairs import PaddedBatch

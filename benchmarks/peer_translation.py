@@ -4,7 +4,7 @@
 
 Prepares the recipe's data as `headwise train` does, then trains `transformers`' MarianMTModel of the recipe's shape on
 the same padded batches, in an ordinary loop: bfloat16 autocast, fused Adam, the recipe's schedule, smoothing and
-clipping, for so many seconds (preparing the data does not count, compiling does). Then it translates the recipe's test
+clipping, for the given time (preparing the data does not count, compiling does). Then it translates the recipe's test
 sets with `generate`, beam 4. One JSON line.
 """
 

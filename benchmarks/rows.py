@@ -19,7 +19,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def machine() -> Row:
-    """Where the figures were taken."""
+    """The machine that the measurements were made on."""
     names = (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name"))
     cpu = next(names, platform.processor())
     load = round(os.getloadavg()[0], 2)
@@ -27,7 +27,7 @@ def machine() -> Row:
 
 
 def show(rows: Sequence[Row], columns: Sequence[str]) -> None:
-    """A table of these columns."""
+    """Print a table of these columns."""
     cells = [list(columns)] + [[_cell(row.get(column)) for column in columns] for row in rows]
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
     for line in cells:
@@ -35,7 +35,7 @@ def show(rows: Sequence[Row], columns: Sequence[str]) -> None:
 
 
 def write(rows: Sequence[Row], path: Path | None) -> None:
-    """One JSON line per row, with the machine; to stdout where no file is given."""
+    """Write one JSON line per row, with the machine; to stdout if no file is given."""
     where = machine()
     text = "".join(json.dumps({**row, **where}) + "\n" for row in rows)
     if path is None:

@@ -1,11 +1,11 @@
-"""How long until a language model of tiny Shakespeare reaches a validation loss, from the start of the process.
+"""Time until a language model of tiny Shakespeare reaches a validation loss, from the start of the process.
 
     python benchmarks/shakespeare_gpu.py --text input.txt
     python benchmarks/shakespeare_gpu.py --text input.txt --only recipe fast --set train.seed=2
     python benchmarks/shakespeare_gpu.py --text input.txt --variant mine train.steps=800 train.learning_rate=0.003
 
-Each variant is recipes/shakespeare.toml with some settings changed, trained by the ordinary command in a process and
-a folder of its own: importing, reading, building and validating all count. The loss is the mean over every character
+Each variant is recipes/shakespeare.toml with some settings changed, trained by the ordinary command in a separate
+process and folder: importing, reading, building and validating all count. The loss is the mean over every character
 of the last tenth of the text, in rows of 256.
 """
 

@@ -4,7 +4,7 @@
         --source newstest2014.en.xz --reference newstest2014.de.xz --plot docs/images/speed_quality.png
 
 Each model, greedy and with a beam of 4, translates the whole file, and then some of its lines one by one. One
-JSON line per row. The fastest of the repeats counts; models take turns.
+JSON line per row. The fastest repeat counts; the models take turns.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""BLEU as older papers print it: both sides tokenised by Moses (and lower-cased), beside sacreBLEU's own 13a.
+"""BLEU as in older papers, with both sides tokenised by Moses (and lower-cased), beside sacreBLEU's 13a.
 
     pip install sacremoses
     python benchmarks/tokenised_bleu.py --language de REFERENCE TRANSLATION ...
 
-Such figures depend on the tokenizer and on what was done to the reference: compare by 13a where you can.
+Such scores depend on the tokenizer and on the preprocessing of the reference: prefer 13a for comparisons.
 """
 
 import argparse

@@ -5,10 +5,10 @@
     python benchmarks/train_cpu.py --pairs corpus.tsv       # lengths of a real corpus
 
 A step is forward, label-smoothed loss, backward, clipping and Adam, in float32 (with --precision bfloat16
-under autocast, for all systems alike). All have the same shape, tied embeddings, dropout 0.1 in the paper's
-places, the same batches (cut by Headwise's own PaddedPairStream, padded alike) and fused Adam. Ours is made of
-what `headwise train` calls. The systems take turns on each batch; of the repeats the fastest counts, which
-is the least disturbed one.
+under autocast, for all systems). All have the same shape, tied embeddings, dropout 0.1 in the paper's
+places, the same batches (from Headwise's PaddedPairStream, with the same padding) and fused Adam. Ours calls
+what `headwise train` calls. The systems take turns on each batch; the fastest repeat counts, which is the least
+disturbed one.
 """
 
 import argparse
@@ -43,12 +43,12 @@ from headwise.train.tasks.translation_task import teacher_forcing
 BAR = 1.3
 SMOOTHING, CLIP, DROPOUT, RATE = 0.1, 1.0, 0.1, 1e-4
 FIRST = 4
-"""Ids below are specials."""
+"""Smaller ids are special tokens."""
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 Step = Callable[[PaddedBatch, torch.autocast], float]
-"""Trains on a batch, the forward pass under autocast or not, and returns its loss a token."""
+"""Trains on a batch, with or without autocast in the forward pass, and returns its loss per token."""
 
 
 class Specials:
@@ -106,7 +106,7 @@ def has_transformers() -> bool:
 
 
 def race(steps: dict[str, Step], batches: list[PaddedBatch], args: argparse.Namespace) -> list[Row]:
-    """Every system on every batch in turn, again and again after a warm-up; the best time of each counts."""
+    """Time every system on every batch in turns, repeatedly after a warm-up; the best time of each counts."""
     clock = CLOCKS[args.clock]
     autocast = torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bfloat16")
     best = {name: [math.inf] * len(batches) for name in steps}
@@ -161,7 +161,7 @@ Ids = list[list[int]]
 
 
 def made_up_pairs(vocabulary: int, count: int = 20_000) -> tuple[Ids, Ids]:
-    """Log-normal lengths around 24 subwords, as WMT's are; ids after Zipf's law."""
+    """Log-normal lengths around 24 subwords, as in WMT; ids follow Zipf's law."""
     rng = np.random.default_rng(1)
     source = np.clip(rng.lognormal(math.log(24), 0.55, count), 4, 120).astype(int)
     target = np.clip(source * rng.lognormal(0.0, 0.2, count), 4, 120).astype(int)
@@ -222,7 +222,7 @@ def peer(model: nn.Module, loss_of: Callable[[PaddedBatch], Tensor]) -> Step:
 
 
 def marian(config: ModelConfig, vocabulary: int, attention: str) -> Step:
-    """transformers' MarianMTModel. It is always post-norm, which costs it no time."""
+    """transformers' MarianMTModel. It is always post-norm, which does not change its speed."""
     from transformers import MarianConfig, MarianMTModel  # type: ignore[import-not-found]
 
     torch.manual_seed(1)
@@ -262,7 +262,7 @@ def marian(config: ModelConfig, vocabulary: int, attention: str) -> Step:
 
 
 class TorchTransformer(nn.Module):
-    """torch.nn.Transformer with what it leaves to its user, and dropout in the paper's places alone."""
+    """torch.nn.Transformer with the parts that it leaves to its users, and dropout only where the paper has it."""
 
     def __init__(self, config: ModelConfig, vocabulary: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How fast one GPU trains a translator: ours and others on the same work, one after the other in one run.
+"""Training speed of a translator on one GPU: Headwise and others on the same work, one after the other in one run.
 
     python benchmarks/train_gpu.py                                  # ours: base, packed
     python benchmarks/train_gpu.py --rows packed plain transformers torch --shape big
@@ -7,9 +7,9 @@
     python benchmarks/train_gpu.py --curve recipes/multi30k_en_de.toml --set data.folder=DATA
 
 Target tokens per second in whole steps - batch to the device, forward, backward, clipping, optimiser - in bfloat16 with
-dropout 0.1 and label smoothing 0.1, over random sentences as long as WMT's (lognormal, median 24 tokens). Others get
-padded batches sorted by length, as every toolkit makes them. `--curve` trains twice on the same batches, packed and
-padded, and shows how far the losses differ.
+dropout 0.1 and label smoothing 0.1, over random sentences with lengths as in WMT (log-normal, median 24 tokens). Others
+get padded batches sorted by length, as in other toolkits. `--curve` trains twice on the same batches, packed and
+padded, and shows how much the losses differ.
 """
 
 import argparse
@@ -50,7 +50,7 @@ Step = Callable[[Any], None]
 
 
 def sentence_lengths(count: int, rng: np.random.Generator) -> np.ndarray:
-    """As in WMT: lognormal, between 4 and 120 tokens."""
+    """Lengths as in WMT: log-normal, between 4 and 120 tokens."""
     lengths = np.zeros(0, np.int64)
     while len(lengths) < count:
         drawn = rng.lognormal(math.log(24), 0.55, count).astype(np.int64)
@@ -59,7 +59,7 @@ def sentence_lengths(count: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def padded(lengths: np.ndarray, rng: np.random.Generator, multiple: int = 1) -> PaddedBatch:
-    """Random sentences of these lengths, as long on both sides."""
+    """Random sentences of these lengths, equal on both sides."""
     width = -(-(int(lengths.max()) + 1) // multiple) * multiple
     inside = np.arange(width) < lengths[:, None]
     source = np.where(inside, rng.integers(4, VOCABULARY, inside.shape), 0)
@@ -82,7 +82,7 @@ def packed_batches(count: int, budget: int) -> list[PackedBatch]:
 
 
 def padded_batches(count: int, budget: int) -> list[PaddedBatch]:
-    """Sorted by length and padded to multiples of 8 places; of all of them some, evenly."""
+    """Batches sorted by length and padded to multiples of 8 positions: an even sample of all of them."""
     rng = np.random.default_rng(0)
     lengths = np.sort(sentence_lengths(budget // 2, rng))
     batches, start = [], 0
@@ -96,7 +96,7 @@ def padded_batches(count: int, budget: int) -> list[PaddedBatch]:
 
 
 def flops(config: ModelConfig) -> float:
-    """Of a step, for a source and a target token: 6 for each weight of a matrix product. Scores are not counted."""
+    """FLOPs of a step per source and target token: 6 per weight of a matrix product. Attention scores do not count."""
     width, hidden = config.width, config.feed_forward.hidden
     encoder = config.encoder_side.layers * (4 * width**2 + 2 * width * hidden)
     decoder = config.layers * (8 * width**2 + 2 * width * hidden)
@@ -132,7 +132,7 @@ def smoothed(logits: Tensor, wanted: Tensor) -> Tensor:
 
 
 def other(model: nn.Module, logits: Callable[[Tensor, Tensor], Tensor]) -> Step:
-    """Another model's compiled step, with the fused Adam that ours has."""
+    """The compiled step of another model, with the same fused Adam."""
     model = model.to(DEVICE).train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     loss_of = torch.compile(
@@ -217,7 +217,7 @@ ROWS: dict[str, tuple[Callable[[ModelConfig], Step], bool]] = {
     "transformers": (transformers_marian, False),
     "torch": (torch_transformer, False),
 }
-"""What makes a step, and whether its batches are packed."""
+"""A function that makes a step, and whether its batches are packed."""
 
 
 def measure(name: str, config: ModelConfig, steps: int, budget: int, shapes: int = 12, profile: bool = False) -> Row:
@@ -280,7 +280,7 @@ def free() -> None:
 
 
 def growth(budget: int, steps: int) -> Iterator[Row]:
-    """A small model, and larger ones: width and depth times 1, 2, 4, 8."""
+    """Speed of models with width and depth times 1, 2, 4, 8."""
     small = replaced(
         preset_config("base"), {"width": 256, "feed_forward.hidden": 1024, "attention.heads": 4, "layers": 2}
     )

@@ -1,4 +1,4 @@
-"""What the benchmarks of translation share: a random model with a vocabulary, and its weights in other programs."""
+"""Shared by the benchmarks of translation: a random model with a vocabulary, and its weights in other programs."""
 
 import random
 import tempfile
@@ -27,12 +27,12 @@ from headwise.text.kinds import train_tokenizer
 VOCABULARY = 32_000
 Sources = Sequence[Sequence[int]]
 Run = Callable[[Sources, int, int], int]
-"""Sources (ids), the beam, the length of each translation -> how many tokens came out."""
+"""Sources (ids), the beam, the length of each translation -> the number of tokens generated."""
 
 
 @cache
 def random_translator(preset: str = "base") -> LoadedModel:
-    """A random model over words, so that each id is a word: its translations mean nothing, but take as long."""
+    """A random model over words, so that each id is a word: its translations are meaningless, but take as long."""
     torch.manual_seed(0)
     tokenizer = train_tokenizer(
         TextConfig(kind="words", vocabulary=VOCABULARY), [f"w{i}" for i in range(VOCABULARY)], []
@@ -54,7 +54,7 @@ def random_sources(loaded: LoadedModel, count: int, length: int) -> list[list[in
 
 
 def ours(loaded: LoadedModel, name: str, device: torch.device, *, exactly: bool = True) -> Run:
-    """One of Headwise's engines. `exactly`: every translation has the length that is asked for."""
+    """One of Headwise's engines. `exactly`: every translation has the requested length."""
     engine = make_engine(name, loaded, device)
     tokenizer = loaded.tokenizer
     assert tokenizer is not None
@@ -126,7 +126,7 @@ class Transformers:
         return length * len(sources)
 
     def translate(self, sources: Sources, beam: int, batch: int) -> list[list[int]]:
-        """Sentences of like lengths together, longest first; without what stands for no text."""
+        """Translate sentences of similar lengths together, longest first; special tokens are removed."""
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
         found: list[list[int]] = [[] for _ in sources]
         for first in range(0, len(order), batch):

@@ -3,7 +3,7 @@
     python benchmarks/translate_cpu.py                                  # batches of 1 and 16, greedy and beam 4
     python benchmarks/translate_cpu.py --systems int8 ctranslate2-int8 --batch 16 --beam 4 --repeats 10
     python benchmarks/translate_cpu.py --model opus-mt-en-fr --source test.en.xz --reference test.fr.xz --lines 400
-    python benchmarks/translate_cpu.py --memory                         # and the start, of a process for each system
+    python benchmarks/translate_cpu.py --memory                         # memory and start-up, one process per system
     python benchmarks/translate_cpu.py --growth --plot docs/images/translate_cpu.png
 
 A random Transformer base, 64 sentences of 25 tokens, translations of 25. The fastest repeat counts; for batches of one
@@ -64,7 +64,7 @@ def precision_of(system: str) -> str:
 def measure(
     runs: dict[str, tuple[LoadedModel, Run]], batch: int, beam: int, length: int, args: argparse.Namespace
 ) -> list[Row]:
-    """All systems in turn, again and again."""
+    """Time all systems in turns, repeatedly."""
     clock: dict[str, list[float]] = {name: [] for name in runs}
     work: dict[str, list[float]] = {name: [] for name in runs}
     count = max(batch, args.sentences // 4) if batch == 1 else max(batch, args.sentences)
@@ -93,7 +93,7 @@ def measure(
 
 
 def text_system(name: str, model: str) -> Callable[[list[str], int], tuple[list[str], int]]:
-    """Texts and a beam -> translations, and how many tokens they have."""
+    """A function from texts and a beam to translations and the number of their tokens."""
     if name.startswith("ctranslate2"):
         loaded = load(model)
         assert loaded.tokenizer is not None

@@ -1,4 +1,4 @@
-"""How fast one GPU translates: our engines and `transformers`, the same weights, one after the other in one run.
+"""Translation speed on one GPU: Headwise's engines and `transformers`, with the same weights, in one run.
 
     python benchmarks/translate_gpu.py                              # batches of 64, 256 and 1024, greedy and beam 4
     python benchmarks/translate_gpu.py --systems gpu --batch 512 --profile
@@ -71,7 +71,7 @@ def measure(name: str, run: Run, loaded: LoadedModel, batch: int, beam: int, len
 
 
 def whole_file(loaded: LoadedModel, name: str, source: Path, reference: Path | None, beam: int, batch: int) -> Row:
-    """Text in, text out. `transformers` is given ids of our tokenizer, sorted by length, `batch` sentences at once."""
+    """Text in, text out. `transformers` gets ids of our tokenizer, sorted by length, `batch` sentences at a time."""
     texts = [text for _, text in numbered_lines(source)]
     tokenizer = loaded.tokenizer
     assert tokenizer is not None

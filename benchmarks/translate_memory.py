@@ -1,8 +1,8 @@
-"""What a process takes that does nothing but translate: started by `translate_cpu.py --memory`, once for each system.
+"""Memory of a process that only translates: started by `translate_cpu.py --memory`, once per system.
 
-It imports what its system needs and no more. CTranslate2 is measured without PyTorch, which it imports where there is
-one though it translates without. Text is cut into tokens by SentencePiece for it, where the model has files of that
-kind; else it is given tokens, while ours takes text.
+It imports only what its system needs. CTranslate2 is measured without PyTorch, which it imports if installed but does
+not need. Its input is tokenised with SentencePiece, if the model has such files; otherwise it gets tokens, while
+Headwise gets text.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 Translate = Callable[[int], object]
-"""So many of the sentences, with a beam of 4, to the length of the sources."""
+"""Translates the given number of sentences with a beam of 4, to the length of the sources."""
 
 
 def ours(given: dict[str, Any]) -> Translate:

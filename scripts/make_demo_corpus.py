@@ -1,10 +1,9 @@
-"""Pick the demo's corpus out of a larger Tatoeba collection: made once, shipped in the package.
+"""Select the demo's corpus from a larger Tatoeba collection: run once, the result is shipped in the package.
 
     python scripts/make_demo_corpus.py FOLDER_WITH_tatoeba.en.xz_AND_tatoeba.de.xz
 
-Short sentences of frequent words, so that a small model can learn their patterns in minutes, and all there are with
-the rarer words of the sentences that the demo translates - but not those sentences themselves, nor any that the
-held-out part has.
+It takes short sentences of frequent words, so that a small model can learn their patterns in minutes, and all short
+sentences with the rarer words of those that the demo translates - but neither these nor any in the held-out part.
 """
 
 import argparse
@@ -25,7 +24,7 @@ def words(text: str) -> list[str]:
 
 
 def stable(text: str) -> bytes:
-    """An order that looks random and is the same everywhere."""
+    """A sort key that looks random and is the same everywhere."""
     return hashlib.sha256(text.encode()).digest()
 
 
@@ -47,7 +46,7 @@ def main() -> None:
             for text, count in zip(pair, counts, strict=True)
         )
 
-    # Words of the shown sentences that a random choice would hold a few times only: all pairs that have them.
+    # All pairs with those words of the demo's sentences that a random selection would contain only a few times.
     rare = {word for shown in UNSEEN for word in words(shown) if counts[0][word] < RARE}
     special = [pair for pair in pairs if usable(pair, FREQUENT // 6) and rare & set(words(pair[0]))]
     ordinary = [pair for pair in pairs if usable(pair, FREQUENT) and not rare & set(words(pair[0]))]
