@@ -49,7 +49,7 @@ def test_changed_files_are_refused_before_anything_is_prepared(tmp_path: Path, m
     prepared = sorted(path.name for path in (run / "data").iterdir())
     with corpus.open("a") as file:
         file.write("a new pair\tanother side\n")
-    monkeypatch.setattr(PairPreparation, "_build", lambda *_: pytest.fail("the data was prepared"))
+    monkeypatch.setattr(PairPreparation, "prepare", lambda *_: pytest.fail("the data was prepared"))
     with pytest.raises(ConfigError) as refused:
         train(recipe, silent)
     assert f"{corpus} has changed" in str(refused.value)
