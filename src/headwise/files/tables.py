@@ -31,6 +31,14 @@ def read_json(path: Path) -> Any:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; see `read_json`."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: damaged: it must be a JSON object")
+    return value
+
+
 def write_table(path: Path, table: Mapping[str, Any]) -> None:
     """Write a JSON table with its digest, atomically."""
     write_json(path, {**table, "digest": table_digest(table)})
@@ -38,9 +46,7 @@ def write_table(path: Path, table: Mapping[str, Any]) -> None:
 
 def read_table(path: Path) -> dict[str, Any]:
     """The table that `write_table` wrote; one with another content is refused."""
-    table = read_json(path)
-    if not isinstance(table, dict):
-        raise CheckpointError(f"{path}: damaged: not a table")
+    table = read_object(path)
     if table.pop("digest", None) != table_digest(table):
         raise digest_mismatch(path)
     return table

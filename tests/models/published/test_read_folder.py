@@ -167,7 +167,7 @@ def test_a_source_language_has_to_be_named_where_the_model_is_told_it(
 ) -> None:
     family = FAMILIES[name]
     task = read_model(folders(name))[0].task
-    with pytest.raises(ConfigError, match=r"told the source language .* --from"):
+    with pytest.raises(ConfigError, match=r"needs to know the source language .* --from"):
         task.direction(None, family.target)
     with pytest.raises(ConfigError, match=r"several target languages .* --to"):
         task.direction(family.source)

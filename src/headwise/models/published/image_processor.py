@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise.errors import CheckpointError
-from headwise.files.tables import read_json
+from headwise.files.tables import read_object
 from headwise.models.folder.description import Description, ImageFit
 
 PREPROCESSOR = "preprocessor_config.json"
@@ -25,9 +25,7 @@ class Processor:
     def __init__(self, folder: Path, channels: int, image_size: int) -> None:
         self.path = folder / PREPROCESSOR
         default = {**DEFAULTS, "size": {"height": image_size, "width": image_size}}
-        values = read_json(self.path) if self.path.is_file() else default
-        if not isinstance(values, dict):
-            raise CheckpointError(f"{self.path}: must be a JSON object")
+        values = read_object(self.path) if self.path.is_file() else default
         self.values = {**DEFAULTS, **{key: value for key, value in values.items() if value is not None}}
         self.channels, self.image_size = channels, image_size
         kind = self.values.get("image_processor_type", self.values.get("feature_extractor_type", KINDS[0]))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headwise.files.tables import read_json
+from headwise.files.tables import read_json, read_object
 from headwise.models.folder.description import Description, Task
 from headwise.models.folder.weights import Weights
 from headwise.models.published.exchange import import_published
@@ -93,8 +93,7 @@ def _report_ignored(path: Path, foreign: Foreign) -> None:
 def _generation(path: Path) -> dict[str, Any]:
     """The content of generation_config.json; empty where there is none."""
     file = path / GENERATION
-    described = read_json(file) if path.is_dir() and file.is_file() else {}
-    return described if isinstance(described, dict) else {}
+    return read_object(file) if path.is_dir() and file.is_file() else {}
 
 
 def _ends(path: Path, foreign: Foreign) -> tuple[int, ...]:

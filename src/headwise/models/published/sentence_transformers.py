@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise.errors import CheckpointError
-from headwise.files.tables import read_json
+from headwise.files.tables import read_json, read_object
 
 MODULES = "modules.json"
 SETTINGS = "sentence_bert_config.json"
@@ -31,22 +31,15 @@ def sentence_settings(folder: Path) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     if "Pooling" in kinds:
         settings["pooling"] = _pooling(folder / str(modules[kinds.index("Pooling")].get("path", "")) / "config.json")
-    described = _read_object(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
+    described = read_object(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
     if described.get("do_lower_case"):
         raise CheckpointError(f"{folder / SETTINGS}: do_lower_case = true is not supported")
     longest = described.get("max_seq_length")
     return {**settings, "max_tokens": longest} if type(longest) is int and longest > 0 else settings
 
 
-def _read_object(path: Path) -> dict[str, Any]:
-    described = read_json(path)
-    if not isinstance(described, dict):
-        raise CheckpointError(f"{path}: damaged: it must be a JSON object")
-    return described
-
-
 def _pooling(path: Path) -> str:
-    described = _read_object(path)
+    described = read_object(path)
     wanted = [
         key.removeprefix("pooling_mode_") for key, value in described.items() if value is True and "_mode_" in key
     ]

@@ -45,51 +45,26 @@ def refused(folder: Path, message: str) -> None:
         read_folder(folder)
 
 
-@pytest.mark.parametrize("shard_bytes", [10**9, 64, 1])
-def test_what_is_written_comes_back(tmp_path: Path, shard_bytes: int) -> None:
-    content = tensors()
-    write_folder(tmp_path / "model", CONFIG, content, shard_bytes, {"eos_token_id": 2})
+def test_what_is_written_comes_back(tmp_path: Path) -> None:
+    content = {**tensors(), "turned": torch.randn(2, 3).T}
+    write_folder(tmp_path / "model", CONFIG, content, {"eos_token_id": 2})
     read = read_folder(tmp_path / "model")
     same(read.tensors, content)
     assert (read.config, read.where, read.tokenizer) == (CONFIG, str(tmp_path / "model"), None)
     assert json.loads((tmp_path / "model/generation_config.json").read_text()) == {"eos_token_id": 2}
-    shards = sorted((tmp_path / "model").glob("*.safetensors"))
-    assert len(shards) == {10**9: 1, 64: 2, 1: 5}[shard_bytes]
-    for shard in shards:
-        with safe_open(shard, framework="pt") as file:
-            assert file.metadata() == {"format": "pt"}
+    with safe_open(tmp_path / "model" / "model.safetensors", framework="pt") as file:
+        assert file.metadata() == {"format": "pt"}
     assert not list((tmp_path / "model").glob(".*"))
 
 
-def test_tensors_that_share_memory_are_written_apart(tmp_path: Path) -> None:
-    matrix = torch.randn(4, 4)
-    content = {
-        "tied": matrix,
-        "again": matrix,
-        "rows": matrix[1:3],
-        "turned": matrix.T,
-        "wide": torch.ones(1).expand(3),
-    }
-    write_folder(tmp_path / "model", CONFIG, content)
-    same(read_folder(tmp_path / "model").tensors, content)
-
-
-def test_a_folder_with_a_model_is_not_written_over(tmp_path: Path) -> None:
-    write_folder(tmp_path, CONFIG, tensors())
-    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    with pytest.raises(CheckpointError, match="already holds a model"):
-        write_folder(tmp_path, CONFIG, tensors())
-    assert before == {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-
-
-def test_a_writing_that_was_cut_off_is_no_model_and_can_be_repeated(tmp_path: Path) -> None:
-    content = tensors()
+def test_weights_without_a_config_are_no_model(tmp_path: Path) -> None:
     save_file({"old": torch.ones(2)}, tmp_path / "model.safetensors")
     refused(tmp_path, r"config\.json: missing")
-    write_folder(tmp_path, CONFIG, content, shard_bytes=64)
-    same(read_folder(tmp_path).tensors, content)
-    (tmp_path / "config.json").unlink()
-    write_folder(tmp_path, CONFIG, content)
+
+
+def test_safetensors_in_shards_come_back(tmp_path: Path) -> None:
+    content = tensors()
+    sharded(tmp_path, content)
     same(read_folder(tmp_path).tensors, content)
 
 
@@ -154,10 +129,8 @@ def test_a_tensor_larger_than_its_memory_is_refused(tmp_path: Path) -> None:
 CONFIGS = {
     "not valid JSON": b"{",
     "not UTF-8|not valid JSON": b"\xff\xfe\xfa",
-    "'a' is a duplicate key": b'{"a": 1, "a": 2}',
-    "NaN": b'{"a": NaN}',
     "must be a JSON object": b"[1]",
-    "recursion|not valid JSON": b"[" * 100_000,
+    "nested too deeply|not valid JSON": b"[" * 100_000,
     "digits|not valid JSON": b'{"a": ' + b"1" * 10_000 + b"}",
 }
 
@@ -177,9 +150,17 @@ def test_a_folder_without_weights(tmp_path: Path) -> None:
     refused(tmp_path / "config.json", "a file, not a folder")
 
 
-def sharded(folder: Path) -> dict[str, Any]:
-    write_folder(folder, CONFIG, tensors(), shard_bytes=64)
-    index: dict[str, Any] = json.loads((folder / "model.safetensors.index.json").read_text())
+def sharded(folder: Path, content: dict[str, Tensor]) -> dict[str, Any]:
+    """Write a folder of two shards; returns its index."""
+    folder.mkdir(exist_ok=True)
+    names = list(content)
+    weight_map: dict[str, str] = {}
+    for number, part in enumerate((names[:2], names[2:]), 1):
+        file = f"model-{number:05d}-of-00002.safetensors"
+        save_file({name: content[name] for name in part}, folder / file)
+        weight_map |= dict.fromkeys(part, file)
+    index = {"metadata": {}, "weight_map": weight_map}
+    (described(folder) / "model.safetensors.index.json").write_text(json.dumps(index))
     return index
 
 
@@ -187,7 +168,7 @@ def sharded(folder: Path) -> dict[str, Any]:
     "name", ["../a.safetensors", "/etc/passwd", "..", ".", "", "x/y", "x\\y", "c:x", "a\0b", 3, None]
 )
 def test_an_index_cannot_lead_out_of_its_folder(tmp_path: Path, name: Any) -> None:
-    index = sharded(tmp_path / "model")
+    index = sharded(tmp_path / "model", tensors())
     (tmp_path / "a.safetensors").write_bytes(next((tmp_path / "model").glob("*-00001-*.safetensors")).read_bytes())
     index["weight_map"]["a"] = name
     (tmp_path / "model/model.safetensors.index.json").write_text(json.dumps(index))
@@ -195,7 +176,7 @@ def test_an_index_cannot_lead_out_of_its_folder(tmp_path: Path, name: Any) -> No
 
 
 def test_index_and_shards_must_agree(tmp_path: Path) -> None:
-    index, path = sharded(tmp_path), tmp_path / "model.safetensors.index.json"
+    index, path = sharded(tmp_path, tensors()), tmp_path / "model.safetensors.index.json"
     listed = index["weight_map"]
     for wrong, message in (
         ({}, "no weight_map"),

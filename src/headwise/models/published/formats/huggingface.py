@@ -3,10 +3,9 @@
 Nothing in a folder is executed: code files are ignored, and a pickle may contain only tensors.
 """
 
-import json
 import pickle
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -15,7 +14,8 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from headwise.errors import CheckpointError
-from headwise.files.atomic import disk_errors, write_json
+from headwise.files.atomic import write_json
+from headwise.files.tables import read_object
 from headwise.files.tensors import read_safetensors, write_safetensors
 from headwise.models.published.formats.value import Foreign
 
@@ -25,7 +25,6 @@ SAFETENSORS = "model.safetensors"
 PICKLE = "pytorch_model.bin"
 INDEX = ".index.json"
 """The suffix of the index of a sharded file: which tensor is in which shard."""
-SHARD_BYTES = 5 * 10**9
 
 
 def read_folder(path: str | Path) -> Foreign:
@@ -33,7 +32,7 @@ def read_folder(path: str | Path) -> Foreign:
     path = Path(path)
     if not path.is_dir():
         raise CheckpointError(f"{path}: {'a file, not a folder' if path.exists() else 'no such folder'}")
-    config = read_strict_json(path / CONFIG)
+    config = read_object(path / CONFIG)
     for name, read in READERS.items():
         if (path / name).is_file():
             return Foreign(config, read(path / name), str(path), None)
@@ -44,33 +43,6 @@ def read_folder(path: str | Path) -> Foreign:
         f"{path}: no weights: neither {SAFETENSORS} nor {PICKLE}, whole or with {INDEX}"
         + (f" ({', '.join(others[:3])} cannot be read)" if others else "")
     )
-
-
-def read_strict_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object; duplicate keys, NaN and Infinity are errors."""
-    try:
-        value = json.loads(path.read_bytes(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: missing") from None
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: not valid JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: must be a JSON object")
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is a duplicate key")
-    return found
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not valid in JSON")
 
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
@@ -117,7 +89,7 @@ READERS: dict[str, Callable[[Path], dict[str, Tensor]]] = {SAFETENSORS: _read_sa
 
 
 def _read_shards(index: Path, read: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
-    names = read_strict_json(index).get("weight_map")
+    names = read_object(index).get("weight_map")
     if not isinstance(names, dict) or not names:
         raise CheckpointError(f"{index}: has no weight_map")
     shards: dict[str, set[str]] = {}
@@ -146,67 +118,18 @@ def _beside(index: Path, shard: Any) -> str:
 
 
 def write_folder(
-    path: str | Path,
+    path: Path,
     config: Mapping[str, Any],
     tensors: Mapping[str, Tensor],
-    shard_bytes: int = SHARD_BYTES,
     generation_config: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a folder that Hugging Face's libraries load; one that already holds a model is refused.
+    """Write a folder that Hugging Face's libraries load.
 
-    Each file appears atomically, and `config.json` last: a folder without it is not taken for a model.
+    `config.json` comes last: a folder without it is not taken for a model.
     """
-    path = Path(path)
-    if (path / CONFIG).exists():
-        raise CheckpointError(f"{path}: already holds a model")
-    _make_folder(path)
-    shards = list(_into_shards(tensors, shard_bytes))
-    whole = len(shards) == 1
-    with disk_errors(path):  # left by a write that failed
-        (path / (f"{SAFETENSORS}{INDEX}" if whole else SAFETENSORS)).unlink(missing_ok=True)
-    index: dict[str, str] = {}
-    for number, shard in enumerate(shards, 1):
-        name = SAFETENSORS if whole else f"model-{number:05d}-of-{len(shards):05d}.safetensors"
-        _write_safetensors(path / name, shard)
-        index.update(dict.fromkeys(shard, name))
-    if not whole:
-        total = sum(_size(tensor) for tensor in tensors.values())
-        write_json(path / f"{SAFETENSORS}{INDEX}", {"metadata": {"total_size": total}, "weight_map": index})
+    path.mkdir(parents=True, exist_ok=True)
+    content = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_safetensors(path / SAFETENSORS, content, {"format": "pt"})
     if generation_config is not None:
         write_json(path / GENERATION, dict(generation_config))
     write_json(path / CONFIG, dict(config))
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot create the folder ({error.strerror or error})") from None
-
-
-def _size(tensor: Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
-
-
-def _into_shards(tensors: Mapping[str, Tensor], shard_bytes: int) -> Iterator[dict[str, Tensor]]:
-    """Split tensors, in order, into shards of at most `shard_bytes`; a larger tensor has a shard to itself."""
-    shard: dict[str, Tensor] = {}
-    filled = 0
-    for name, tensor in tensors.items():
-        if shard and filled + _size(tensor) > shard_bytes:
-            yield shard
-            shard, filled = {}, 0
-        shard[name] = tensor
-        filled += _size(tensor)
-    yield shard
-
-
-def _write_safetensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    content: dict[str, Tensor] = {}
-    seen: set[int] = set()
-    for name, tensor in tensors.items():
-        plain = tensor.detach().cpu().contiguous()
-        memory = plain.untyped_storage().data_ptr()
-        content[name] = plain.clone() if memory in seen else plain  # safetensors refuses shared memory
-        seen.add(memory)
-    write_safetensors(path, content, {"format": "pt"})
