@@ -44,7 +44,7 @@ def train_tokenizer(
     tokenizer. `mask` adds a mask token, for masked language models.
     """
     if config.kind not in TOKENIZERS:
-        raise ConfigError(f"no tokenizer {config.kind!r}; text.kind is one of: {', '.join(TOKENIZERS)}")
+        raise ConfigError(f"unknown tokenizer {config.kind!r}; text.kind is one of: {', '.join(TOKENIZERS)}")
     if config.lossless and config.kind not in LOSSLESS:
         raise ConfigError(
             f"text.lossless: a {config.kind} tokenizer cannot keep spaces; these can: {', '.join(LOSSLESS)}"
@@ -54,12 +54,12 @@ def train_tokenizer(
         raise ConfigError(f"text.split_digits is for unigram and bpe, not for a {config.kind} tokenizer")
     known = check_languages(languages)
     if config.sample < 1:
-        raise ConfigError(f"text.sample = {config.sample}: a tokenizer is trained on one sentence at least")
+        raise ConfigError(f"text.sample = {config.sample}: a tokenizer needs at least one sentence to train on")
     sample, total = reservoir_sample(filter(str.strip, sentences), config.sample)
     lossless = config.lossless or kind.keeps_text
     prepared = [text for text in (map(well_formed, sample) if lossless else normalise_all(sample)) if text]
     if not prepared:
-        raise DataError("a tokenizer cannot be trained: the corpus has no sentence")
+        raise DataError("no tokenizer can be trained: the corpus has no sentence")
     size = config.vocabulary or kind.default_vocabulary(total)
     if issubclass(kind, Subwords):
         return kind.train(prepared, size, known, mask=mask, split_digits=config.split_digits)
@@ -67,10 +67,10 @@ def train_tokenizer(
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer that `Tokenizer.save` wrote; a CheckpointError names a file that is missing or damaged."""
+    """Load the tokenizer that `Tokenizer.save` wrote; a CheckpointError names a file that is missing or damaged."""
     kind, parts = read_parts(folder)
     if kind not in LOADED:
-        raise CheckpointError(f"{folder}: no tokenizer {kind!r}; this Headwise has: {', '.join(LOADED)}")
+        raise CheckpointError(f"{folder}: unknown kind of tokenizer {kind!r}; known are: {', '.join(LOADED)}")
     try:
         return LOADED[kind](parts)
     except CheckpointError as error:
