@@ -1,4 +1,4 @@
-"""Digests of files, JSON tables and tensors, which tell damaged or changed content from what was written."""
+"""Digests of files, JSON tables and tensors, which reveal damaged or changed content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that appear under their name only when they are complete, and manifests that tell damage.
+"""Folders that appear under their name only when they are complete, and manifests that detect damage.
 
 A manifest lists the digest of every file in a folder. Without it, a byte that a failing disk has changed in prepared
 data would only show as a slightly different model.
@@ -23,7 +23,7 @@ MANIFEST = "manifest.json"
 def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """A new folder to write into, which is renamed to `path` at the end; if the writing fails it is removed.
 
-    An empty folder may already be at `path`; with `replace` also one with files, of which half is never seen.
+    An empty folder may already be at `path`. With `replace`, also one with files may: it is replaced as a whole.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.writing")
     replaced = path.with_name(f".{path.name}.replaced.writing")

@@ -11,7 +11,7 @@ from pathlib import Path
 from headwise.errors import ConfigError
 
 UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
-"""What a file system answers that has no locks."""
+"""Error numbers of file systems without locks."""
 
 
 class BusyError(ConfigError):

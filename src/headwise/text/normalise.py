@@ -1,4 +1,4 @@
-"""Text normalisation: the form that text has before it is cleaned, tokenized or compared.
+"""Text normalisation: the form that text is brought to before it is cleaned, tokenised or compared.
 
 Two encodings of the same sentence must give the same tokens, so text is brought to Unicode NFC, and each run of
 white space to one space. Nothing else changes: joiners shape letters and emoji, direction marks order them, and
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 _ORDINARY, _GAP, _ODD = range(3)
 _TOGETHER = 4096
-"""Texts that are scanned at once: about as many as the processor's cache holds."""
+"""Texts that are scanned together: about as many as the processor's cache holds."""
 _KNOWN = 0x3400
 """Below this code point each character is classified by itself; above it, only `_BLOCKS` are ordinary."""
 _BLOCKS = ((0x3400, 0xA000), (0xAC00, 0xD7A4), (0xFF01, 0xFFBF))
@@ -48,7 +48,7 @@ def normalise_all(texts: Sequence[str]) -> list[str]:
 
 
 def tidied(texts: Sequence[str]) -> tuple[list[str], NDArray[np.bool_]]:
-    """Normalise each text; also tell which were plain already, with ordinary characters and single spaces only.
+    """Normalise each text; also report which were plain already: only ordinary characters and single spaces.
 
     Nearly all texts of a corpus are plain. They are scanned together, in a fraction of the time that `normalise`
     takes for each; only the others are normalised one by one.
@@ -80,8 +80,8 @@ def tidied(texts: Sequence[str]) -> tuple[list[str], NDArray[np.bool_]]:
 def _kinds() -> NDArray[np.uint8]:
     """The class of each UTF-16 code unit: ordinary, odd, or a gap (a space, or the line end between two texts).
 
-    An ordinary character stays as it is in `normalise`, whatever its neighbours are: it is no white space, control
-    character or surrogate, NFC does not change it, and it does not combine with the character before it.
+    An ordinary character stays as it is in `normalise`, whatever its neighbours are: it is not white space, a control
+    character or a surrogate, NFC does not change it, and it does not combine with the character before it.
     """
     kinds = np.full(0x10000, _ODD, np.uint8)
     for first, last in _BLOCKS:

@@ -1,4 +1,4 @@
-"""Counter-based random numbers (splitmix64): the number at any index, in any order, many at once."""
+"""Counter-based random numbers (splitmix64): the numbers at any indices, in any order."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,10 @@ def mixed(values: Bits) -> Bits:
     return result
 
 
-def drawn(key: tuple[int, ...], numbers: NDArray[np.int64]) -> Bits:
-    """The 64 random bits at each index `numbers` of the sequence with the seed `key`."""
+def bits_at(key: tuple[int, ...], indices: NDArray[np.int64]) -> Bits:
+    """The 64 random bits at each of `indices` in the sequence with the seed `key`."""
     begin = np.random.SeedSequence(key).generate_state(1, np.uint64)
-    return mixed(begin + numbers.astype(np.uint64) * GOLDEN)
+    return mixed(begin + indices.astype(np.uint64) * GOLDEN)
 
 
 def uniform(bits: Bits) -> NDArray[np.float64]:

@@ -57,17 +57,17 @@ _NUMBERED = re.compile(
 
 
 def split(text: str) -> list[Piece]:
-    """The sentences of a text. A line break ends one too: it is structure that a person put there."""
+    """Split a text into sentences. A line break ends one too: it is part of the text's structure."""
     return list(_split(text))
 
 
 def join(pieces: Iterable[Piece]) -> str:
-    """The text that pieces were split from."""
+    """Join pieces to the text that they were split from."""
     return "".join(text + separator for text, separator in pieces)
 
 
 def cut(sentence: Piece, length_of: Callable[[str], int], limit: int) -> list[Piece]:
-    """A sentence in pieces of at most `limit`, as `length_of` measures them; `join` gives the sentence back.
+    """Cut a sentence into pieces of at most `limit`, as `length_of` measures them; `join` gives the sentence back.
 
     A sentence beyond the limit is cut at commas and similar marks, else at spaces, else between characters. A piece
     exceeds the limit only if it is a single character.
@@ -152,7 +152,7 @@ def _merged(pieces: list[Piece]) -> Piece:
 
 
 def _cut(piece: Piece, fits: Callable[[str], bool], cuts: list[Callable[[str], list[Piece]]]) -> list[Piece]:
-    """A sentence in parts that fit, made by the first of `cuts` where that is enough, else by the next ones."""
+    """Cut a sentence into parts that fit: with the first of `cuts` where that is enough, else with the next ones."""
     if not cuts or fits(piece.text):
         return [piece]
     parts: list[Piece] = []

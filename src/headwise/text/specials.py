@@ -1,4 +1,4 @@
-"""Special tokens, and how they frame a text, a pair of texts, or a translation."""
+"""Special tokens, and how they frame a text, a pair of texts or a translation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,12 +85,12 @@ class Specials:
 
 
 def special_names(languages: Sequence[str], mask: bool = False) -> tuple[str, ...]:
-    """The first pieces of a trained tokenizer: four specials, the language tags, and the mask if there is one."""
+    """The first pieces of a trained tokenizer: four special tokens, language tags, and the mask if there is one."""
     return (*SPECIALS, *(f"<2{language}>" for language in languages), *([MASK] if mask else []))
 
 
 def own_specials(languages: Sequence[str], mask: bool = False, names: Mapping[str, str] | None = None) -> Specials:
-    """The specials of a trained tokenizer: `<sos> a <eos> b <eos>`, and sources that may begin with the target's tag.
+    """The special tokens of a trained tokenizer: `<sos> a <eos> b <eos>`; sources may begin with the target's tag.
 
     `names` renames some of them, such as `<sos>` to [CLS].
     """

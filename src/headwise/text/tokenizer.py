@@ -1,9 +1,9 @@
 """The interface of all tokenizers.
 
-Tokenizers that Headwise trains begin with the same ids: four specials, then one tag per language. In them text
-never becomes a special: `<2de>` or `<eos>` in a text is spelt with ordinary pieces. A published tokenizer has its
-specials where its model expects them, and finds them in text if the original does. `encode` adds no specials:
-`frame`, `source_frame` and `target_start` give those that go around a text.
+Tokenizers that Headwise trains begin with the same ids: four special tokens, then one tag per language. In them text
+never becomes a special token: `<2de>` or `<eos>` in a text is spelt with ordinary pieces. A published tokenizer has
+its special tokens where its model expects them, and recognises them in text if the original does. `encode` adds no
+special tokens: `frame`, `source_frame` and `target_start` give those that go around a text.
 """
 
 import re
@@ -46,7 +46,7 @@ class Tokenizer(ABC):
     kind: ClassVar[str]
     """The name in the table of kinds."""
     keeps_text: bool = False
-    """Whether text keeps its spaces and line ends instead of being normalised."""
+    """Whether text is encoded with all its spaces and line ends, not normalised first."""
 
     def __init__(self, parts: Parts, specials: Specials | None = None) -> None:
         self.parts = parts
@@ -79,10 +79,9 @@ class Tokenizer(ABC):
         mask: bool = False,
         lossless: bool = False,
     ) -> Self:
-        """Learn at most `vocabulary` entries, specials included, from non-empty sentences.
+        """Learn at most `vocabulary` entries, special tokens included, from non-empty sentences.
 
-        The sentences are normalised unless the tokenizer is `lossless`. `mask` adds a mask token. Kinds that are
-        only read from published files refuse.
+        The sentences are normalised unless the tokenizer is `lossless`. `mask` adds a mask token.
         """
         raise ConfigError(f"a {cls.kind} tokenizer is read from published files, it cannot be trained")
 
@@ -90,9 +89,8 @@ class Tokenizer(ABC):
     def default_vocabulary(cls, sentences: int) -> int:
         """The vocabulary size for a corpus of this many sentences, both sides counted.
 
-        More data can train more embeddings; with little data, short pieces that are seen often translate
-        better than long rare ones. 4,000 below 30,000 pairs, 8,000 below 200,000, 16,000 below a million,
-        32,000 above. It is an upper limit, which a small corpus may not reach.
+        More data can train more embeddings; with little data, short frequent pieces translate better than long rare
+        ones. It is an upper limit, which a small corpus may not reach.
         """
         pairs = sentences / 2
         for limit, size in ((30_000, 4_000), (200_000, 8_000), (1_000_000, 16_000)):
@@ -103,10 +101,10 @@ class Tokenizer(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """The number of ids, specials included."""
+        """The number of ids, special tokens included."""
 
     def encode(self, text: str) -> list[int]:
-        """Encode a text, which is normalised first unless this tokenizer keeps text, to ids without specials."""
+        """Encode a text, which is normalised first unless `keeps_text`, to ids without special tokens."""
         return self._encode(self._prepared(text))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -119,12 +117,10 @@ class Tokenizer(ABC):
 
     def encode_target_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode each text of the target side."""
-        if type(self).encode_target is Tokenizer.encode_target:
-            return self.encode_batch(texts)
-        return [self.encode_target(text) for text in texts]
+        return self.encode_batch(texts)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Decode ids to text without specials; it is normalised, hence one line, unless this tokenizer keeps text."""
+        """Decode ids to text without special tokens; it is normalised, hence one line, unless `keeps_text`."""
         text = self._decode([i for i in map(int, ids) if i not in self._names])
         return text if self.keeps_text else normalise(text)
 
@@ -142,7 +138,7 @@ class Tokenizer(ABC):
         return self._shown.setdefault(i, self._names.get(i) or self._piece(i))
 
     def alone(self, i: int) -> str:
-        """The text of a single id, without spaces around it; for a special or part of a character, its piece."""
+        """The text of a single id, without spaces around it; its piece if it is special or part of a character."""
         text = self._alone(i)
         return text if text and "\ufffd" not in text else self.pieces([i])[0]
 
@@ -160,7 +156,7 @@ class Tokenizer(ABC):
     def uncovered(self, text: str) -> list[str]:
         """The characters of a text, each once, that no piece of the vocabulary contains.
 
-        They become `<unk>`, or bytes that training has hardly shown to the model: it can only guess at them.
+        They become `<unk>`, or bytes that were rare in training: the model can only guess at them.
         """
         alphabet = self._alphabet
         return [each for each in dict.fromkeys(self._surface(text)) if each not in alphabet and not each.isspace()]
@@ -176,7 +172,7 @@ class Tokenizer(ABC):
         return self._prepared(text)
 
     def word_ids(self, ids: Sequence[int]) -> list[int]:
-        """The index of each id's word among the space-separated words of the text; -1 for specials.
+        """The index of each id's word among the space-separated words of the text; -1 for special tokens.
 
         An unknown word or character is part of the text and counts. A space belongs to the word after it;
         spaces that end the text, which only a model generates, belong to no word.
@@ -195,13 +191,13 @@ class Tokenizer(ABC):
         return words if begun else [-1 if w == word else w for w in words]
 
     def is_special(self, i: int) -> bool:
-        """Whether the id stands for no text. `<unk>` is no special: it stands for some text, though an unknown one."""
+        """Whether the id represents no text. `<unk>` is not special: it represents text, though unknown."""
         return i in self._names and (i != self.unk or i in (self.sos, self.eos))
 
     def sample(self, ids: Sequence[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
         """Draw another segmentation of the same text with `rng`; alpha 0 returns the ids as they are.
 
-        Specials before and after the text stay. Kinds with a single segmentation return the ids.
+        Special tokens before and after the text stay. Kinds with a single segmentation return the ids.
         """
         start, end = 0, len(ids)
         while start < end and ids[start] in self._names:
@@ -232,7 +228,7 @@ class Tokenizer(ABC):
             raise ConfigError(f"no language {language!r} in this model; there are: {known}") from None
 
     def frame(self, first: Sequence[int], second: Sequence[int] | None = None) -> tuple[list[int], list[int]]:
-        """The ids of one text or of a pair, framed with the specials that the model expects, and their segments."""
+        """The ids of a text or a pair within the special tokens that the model expects, and the segment of each id."""
         framing = self._framing
         if second is None:
             ids = [*framing.single[0], *first, *framing.single[1]]
@@ -251,7 +247,7 @@ class Tokenizer(ABC):
         return self._items(before, source, target), self._items(after, source, target)
 
     @property
-    def is_told_source(self) -> bool:
+    def tags_source(self) -> bool:
         """Whether the tag of the source language is part of the encoder's input."""
         return bool(self._tags) and any("source" in items for items in self._framing.source)
 
@@ -280,7 +276,7 @@ class Tokenizer(ABC):
     def save_published(self, folder: Path, framed: bool = True) -> None:
         """Write the files of transformers, if there is a published form of this kind with the same ids.
 
-        Without `framed` no specials are put around texts, as language models trained with Headwise have none.
+        Without `framed` no special tokens are put around texts, as language models trained with Headwise have none.
         """
         raise ConfigError(f"a {self.kind} tokenizer has no published form; byte_bpe and wordpiece have one (text.kind)")
 
@@ -297,7 +293,7 @@ class Tokenizer(ABC):
         return f"<{self.kind} tokenizer of {self.size} entries, {self.fingerprint[:12]}>"
 
     _unknown_is_word: ClassVar[bool] = False
-    """Whether `<unk>` stands for a whole word."""
+    """Whether `<unk>` represents a whole word."""
 
     def _prepared(self, text: str) -> str:
         return well_formed(text) if self.keeps_text else normalise(text)
@@ -308,11 +304,11 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def _decode(self, ids: list[int]) -> str:
-        """Decode ids without specials."""
+        """Decode ids without special tokens."""
 
     def _alone(self, i: int) -> str:
         return self.decode([i]).strip()
 
     @abstractmethod
     def _piece(self, i: int) -> str:
-        """The piece of an id that is no special."""
+        """The piece of an id that is not special."""

@@ -12,7 +12,7 @@ from headwise.data.batch.plan import POOL, Indices, Mixture, Widths, by_length, 
 from headwise.data.batch.stream import Planned, to_device
 from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedSide
 from headwise.data.prepare.result import TrainCorpus
-from headwise.text.random_bits import drawn
+from headwise.text.random_bits import bits_at
 from headwise.text.tokenizer import Ids, Keys
 
 Sampler = Callable[[Ids, Ids, Keys], tuple[Ids, Ids]]
@@ -120,7 +120,9 @@ class PairRows:
         starts = side.offsets[indices].astype(np.int64)
         lengths = side.offsets[indices + 1].astype(np.int64) - starts
         ids = gather(side.ids, starts, lengths)
-        return (ids, lengths) if self.sampler is None else self.sampler(ids, lengths, drawn((self.seed, *key), indices))
+        return (
+            (ids, lengths) if self.sampler is None else self.sampler(ids, lengths, bits_at((self.seed, *key), indices))
+        )
 
     def _padded(self, groups: list["_CorpusRows"], count: int) -> NDArray[np.int64]:
         """[count, width]: in each row the ids in their frame, then padding."""

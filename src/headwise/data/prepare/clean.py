@@ -40,7 +40,7 @@ def clean(
 ) -> Iterator[tuple[list[Pair], NDArray[np.uint64]]]:
     """The normalised pairs that pass all rules, in chunks, with a hash of each pair's content.
 
-    `seen` is shared by corpora that must not repeat one another; `languages` tells apart pairs that have the
+    `seen` is shared by corpora that must not repeat one another; `languages` distinguishes pairs that have the
     same texts in other languages. `workers` share the work.
     """
     judged = (workers or Workers(0)).map(_judge_chunk, (config, languages), _chunks(pairs))

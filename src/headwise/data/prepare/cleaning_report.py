@@ -1,4 +1,4 @@
-"""What became of the pairs of a corpus, for people and for the model card."""
+"""Cleaning reports: how many pairs of a corpus were kept and dropped, for people and for the model card."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ REASONS = {
     "empty": "with an empty side",
     "control": "with control characters",
     "long": "too long",
-    "ratio": "of too unlike lengths",
+    "ratio": "of too different lengths",
     "copy": "copies of the source",
     "duplicate": "duplicates",
     "validation": "with a side that is in the validation data",

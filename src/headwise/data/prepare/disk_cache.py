@@ -1,6 +1,6 @@
 """Disk cache of prepared data: one folder per fingerprint of everything that the data depends on.
 
-A folder is built under a temporary name and renamed when it is complete; its manifest tells later damage.
+A folder is built under a temporary name and renamed when it is complete; its manifest detects later damage.
 """
 
 import contextlib

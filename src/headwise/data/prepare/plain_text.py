@@ -71,8 +71,8 @@ class TextPreparation:
     """The preparation of a recipe's text, before it is done: `key` names the result.
 
     A `tokenizer` that is given is used as it is; otherwise one is trained on the training text, with a mask token if
-    `mask` asks for it. Validation is on the recipe's own text for it, or else on the last tenth of the training text
-    (at most a million tokens), which is then left out of training, but not of the tokenizer's training.
+    `mask` is set. Validation uses the recipe's own text for it, or else the last tenth of the training text (at most a
+    million tokens), which is then left out of training, but not of the tokenizer's training.
     """
 
     data: DataConfig

@@ -1,4 +1,4 @@
-"""The result of preparing sentence pairs: everything that a training run needs to know about its corpora."""
+"""The result of preparing sentence pairs: everything that a training run needs from its corpora."""
 
 from dataclasses import dataclass
 from pathlib import Path

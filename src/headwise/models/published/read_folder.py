@@ -116,7 +116,7 @@ def _directions(tokenizer: Tokenizer | None, foreign: Foreign) -> tuple[tuple[st
         return tuple((source, target) for source, target in (pair.split() for pair in prefixes))
     names = [Path(str(name)).name for name in (foreign.config.get("_name_or_path") or "", foreign.where)]
     if tokenizer is not None and tokenizer.languages:
-        found = None if tokenizer.is_told_source else _first(OPUS, names)
+        found = None if tokenizer.tags_source else _first(OPUS, names)
         return tuple((found[1] if found else "", language) for language in tokenizer.languages)
     found = _first(PAIR, names)
     return ((found[1], found[2]) if found else ("", ""),)
@@ -135,6 +135,6 @@ def _sources(tokenizer: Tokenizer | None, directions: tuple[tuple[str, str], ...
     """The source languages of a translator that is given them, as a code or, in T5, in words."""
     if tokenizer is None or not directions:
         return ()
-    if tokenizer.is_told_source:
+    if tokenizer.tags_source:
         return tokenizer.languages
     return tuple(dict.fromkeys(source for source, _ in directions)) if tokenizer.parts.settings.get("prefixes") else ()

@@ -1,4 +1,4 @@
-"""Assembles a published tokenizer: the library's object, with the special tokens that the files name."""
+"""Assembling a published tokenizer: one of the tokenizers library, with the special tokens that the files name."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from tokenizers import AddedToken, processors
 from headwise.errors import CheckpointError
 from headwise.text.published.facts import Facts
 from headwise.text.published.hf_tokenizer import DESCRIPTION, HfTokenizer
-from headwise.text.specials import Framing, Specials
+from headwise.text.specials import Framing, Item, Specials
 from headwise.text.stored import Parts
 
 _CODES = (re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"), re.compile(r"([a-z]{2}_[A-Z]{2})"), re.compile(r"__([a-z]{2,3})__"))
@@ -20,50 +20,50 @@ _CODES = (re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"), re.compile(r"([a-z]{2}_[A-Z]{
 _PROBES = ("a", "1", "。", "C")
 
 
-def assemble(library: tokenizers.Tokenizer, facts: Facts, defaults: Mapping[str, str]) -> HfTokenizer:
-    """Add the special tokens that the files name, and determine their roles.
+def assemble(backend: tokenizers.Tokenizer, facts: Facts, defaults: Mapping[str, str]) -> HfTokenizer:
+    """Build a tokenizer on `backend`: add the special tokens that the files name, and determine their roles.
 
     `defaults` names the tokens of roles that the files leave out.
     """
     names = facts.names(dict(defaults))
-    _check_ids(library, facts)
-    _add_listed(library, facts)
-    add_specials(library, [*names.values(), *facts.extra])
-    _add_bos_eos(library, facts, names)
-    ids = {role: i for role, name in names.items() if (i := library.token_to_id(name)) is not None}
-    added = {i: token.content for i, token in library.get_added_tokens_decoder().items() if token.special}
+    _check_ids(backend, facts)
+    _add_listed(backend, facts)
+    add_specials(backend, [*names.values(), *facts.extra])
+    _add_bos_eos(backend, facts, names)
+    ids = {role: i for role, name in names.items() if (i := backend.token_to_id(name)) is not None}
+    added = {i: token.content for i, token in backend.get_added_tokens_decoder().items() if token.special}
     prefixes = _prefixes(facts.config)
     tags = language_tags(added) if facts.is_encoder_decoder else {}
-    specials = with_roles(ids, added, facts, probe(library), tags)
+    specials = with_roles(ids, added, facts, probe(backend), tags)
     settings: dict[str, Any] = {"specials": specials.to_table()}
-    if facts.settings.get("clean_up_tokenization_spaces") and not isinstance(library.model, tokenizers.models.BPE):
+    if facts.settings.get("clean_up_tokenization_spaces") and not isinstance(backend.model, tokenizers.models.BPE):
         settings["clean_up"] = True
     if prefixes:
         settings["prefixes"] = prefixes
     languages = dict.fromkeys([*tags, *(language for pair in prefixes for language in pair.split())])
-    return HfTokenizer(Parts(tuple(languages), settings=settings, files={DESCRIPTION: str(library.to_str()).encode()}))
+    return HfTokenizer(Parts(tuple(languages), settings=settings, files={DESCRIPTION: str(backend.to_str()).encode()}))
 
 
-def _check_ids(library: tokenizers.Tokenizer, facts: Facts) -> None:
+def _check_ids(backend: tokenizers.Tokenizer, facts: Facts) -> None:
     """Refuse a vocabulary with ids far beyond the number of its tokens: the library walks over all ids."""
-    ids = library.get_vocab(with_added_tokens=True).values()
+    ids = backend.get_vocab(with_added_tokens=True).values()
     if max(ids, default=0) > 10 * len(ids) + 1_000_000:
         raise CheckpointError(f"{facts.folder}: the vocabulary is damaged: {len(ids)} tokens, but the id {max(ids)}")
 
 
-def add_specials(library: tokenizers.Tokenizer, names: Sequence[str]) -> None:
+def add_specials(backend: tokenizers.Tokenizer, names: Sequence[str]) -> None:
     """Make these tokens special; one that is new to the vocabulary gets the next id."""
-    known = {token.content for token in library.get_added_tokens_decoder().values() if token.special}
+    known = {token.content for token in backend.get_added_tokens_decoder().values() if token.special}
     new = [name for name in dict.fromkeys(names) if name not in known]
-    library.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in new])
+    backend.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in new])
 
 
-def _add_listed(library: tokenizers.Tokenizer, facts: Facts) -> None:
-    known = {token.content for token in library.get_added_tokens_decoder().values()}
+def _add_listed(backend: tokenizers.Tokenizer, facts: Facts) -> None:
+    known = {token.content for token in backend.get_added_tokens_decoder().values()}
     for row in facts.added:
         if row["content"] not in known:
-            ways = {way: bool(row.get(way)) for way in ("single_word", "lstrip", "rstrip", "normalized", "special")}
-            library.add_tokens([AddedToken(row["content"], **ways)])
+            keys = ("single_word", "lstrip", "rstrip", "normalized", "special")
+            backend.add_tokens([AddedToken(row["content"], **{key: bool(row.get(key)) for key in keys})])
 
 
 def with_roles(
@@ -99,11 +99,10 @@ def translation_framing(framing: Framing, facts: Facts, eos: int, tags: Mapping[
     codes_last = bool(after) and after[-1] in tags.values()
     if facts.class_name == "NllbTokenizer":
         codes_last = bool(facts.settings.get("legacy_behaviour"))
-    if codes_last and facts.class_name == "NllbTokenizer":
-        return replace(framing, source=((), (eos, "source")), start=("target",))
-    if codes_last:
-        return replace(framing, source=((), (eos, "source")), first="target")
-    return replace(framing, source=(("source",), (eos,)), start=("target",))
+    source: tuple[tuple[Item, ...], tuple[Item, ...]] = ((), (eos, "source")) if codes_last else (("source",), (eos,))
+    if codes_last and facts.class_name != "NllbTokenizer":
+        return replace(framing, source=source, first="target")
+    return replace(framing, source=source, start=("target",))
 
 
 def language_tags(names: Mapping[int, str]) -> dict[str, int]:
@@ -115,46 +114,54 @@ def language_tags(names: Mapping[int, str]) -> dict[str, int]:
     return {}
 
 
-def probe(library: tokenizers.Tokenizer) -> Framing:
+def probe(backend: tokenizers.Tokenizer) -> Framing:
     """The special tokens that the library puts around one text and around two, found by encoding some."""
     for text in _PROBES:
-        single, pair = library.encode(text), library.encode(text, text)
+        single, pair = backend.encode(text), backend.encode(text, text)
         if 0 in single.sequence_ids and {0, 1} <= set(pair.sequence_ids):
             break
     else:
         return Framing()
-    before, after = _around(single, 0), _around(single, 0, after=True)
-    left, right = _around(pair, 0), _around(pair, 1, after=True)
-    places = pair.sequence_ids
-    end_of_first = len(places) - 1 - places[::-1].index(0)
-    between = slice(end_of_first + 1, places.index(1))
+    (first, last), (left, middle), (right, end) = _extent(single, 0), _extent(pair, 0), _extent(pair, 1)
     types = pair.type_ids
-    middle = types[between][0] if types[between] else 0
-    segments = (middle, types[places.index(1)], types[-1])
-    return Framing(single=(before, after), pair=(left, tuple(pair.ids[between]), right), segments=segments)
+    return Framing(
+        single=(tuple(single.ids[:first]), tuple(single.ids[last:])),
+        pair=(tuple(pair.ids[:left]), tuple(pair.ids[middle:right]), tuple(pair.ids[end:])),
+        segments=(types[middle] if middle < right else 0, types[right], types[-1]),
+    )
 
 
-def _around(encoding: tokenizers.Encoding, sequence: int, after: bool = False) -> tuple[int, ...]:
+def _extent(encoding: tokenizers.Encoding, sequence: int) -> tuple[int, int]:
+    """Where the tokens of a text begin and end."""
     places = encoding.sequence_ids
-    if after:
-        return tuple(encoding.ids[len(places) - places[::-1].index(sequence) :])
-    return tuple(encoding.ids[: places.index(sequence)])
+    return places.index(sequence), len(places) - places[::-1].index(sequence)
 
 
-def _add_bos_eos(library: tokenizers.Tokenizer, facts: Facts, names: Mapping[str, str]) -> None:
+def _add_bos_eos(backend: tokenizers.Tokenizer, facts: Facts, names: Mapping[str, str]) -> None:
     """Frame texts with bos and eos as tokenizer_config.json says, if it does."""
     if "add_bos_token" not in facts.settings and "add_eos_token" not in facts.settings:
         return
     roles = [role if facts.settings.get(f"add_{role}_token") and role in names else "" for role in ("bos", "eos")]
-    template(library, names.get(roles[0], ""), names.get(roles[1], ""))
+    template(backend, names.get(roles[0], ""), names.get(roles[1], ""))
 
 
-def template(library: tokenizers.Tokenizer, first: str, last: str) -> None:
+def template(backend: tokenizers.Tokenizer, first: str, last: str) -> None:
     """Frame each text with the token `first` before it and `last` after it, if they are given."""
-    used = [(name, library.token_to_id(name)) for name in dict.fromkeys((first, last)) if name]
     single = [*([first] if first else []), "$A", *([last] if last else [])]
-    pair = [*single, *(f"{item.replace('$A', '$B')}:1" for item in single)]
-    library.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=used)
+    set_frames(backend, single, [*single, *(f"{item.replace('$A', '$B')}:1" for item in single)])
+
+
+def set_frames(backend: tokenizers.Tokenizer, single: Sequence[str], pair: Sequence[str]) -> None:
+    """Frame a text $A, and a pair of texts $A and $B, with special tokens; `$B:1` is in the second segment."""
+    names = dict.fromkeys(re.sub(":[01]$", "", item) for item in (*single, *pair) if not item.startswith("$"))
+    backend.post_processor = processors.TemplateProcessing(
+        single=list(single), pair=list(pair), special_tokens=[(name, backend.token_to_id(name)) for name in names]
+    )
+
+
+def set_bert_frames(backend: tokenizers.Tokenizer, cls: str, sep: str) -> None:
+    """Frame a text as [CLS] a [SEP], and a pair as [CLS] a [SEP] b [SEP] with b in the second segment."""
+    set_frames(backend, [cls, "$A", sep], [cls, "$A", sep, "$B:1", f"{sep}:1"])
 
 
 def _prefixes(config: Mapping[str, Any]) -> dict[str, str]:

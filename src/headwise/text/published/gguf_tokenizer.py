@@ -53,17 +53,17 @@ def _from_gguf(metadata: Mapping[str, Any]) -> HfTokenizer:
     types = list(metadata.get("tokenizer.ggml.token_type") or [1] * len(tokens))
     kept = [i for i, each in enumerate(types) if each in (CONTROL, USER_DEFINED)]
     if kind == "gpt2":
-        library = _byte_level(metadata, tokens)
+        backend = _byte_level(metadata, tokens)
     else:
         prefix = bool(metadata.get("tokenizer.ggml.add_space_prefix", True))
-        library = scored_bpe(tokens, list(metadata["tokenizer.ggml.scores"]), skip=kept, prefix=prefix)
-    library.add_tokens([AddedToken(tokens[i], special=types[i] == CONTROL, normalized=False) for i in kept])
+        backend = scored_bpe(tokens, list(metadata["tokenizer.ggml.scores"]), skip=kept, prefix=prefix)
+    backend.add_tokens([AddedToken(tokens[i], special=types[i] == CONTROL, normalized=False) for i in kept])
     names = _special_names(metadata, tokens)
-    add_specials(library, list(names.values()))
+    add_specials(backend, list(names.values()))
     first = names.get("bos", "") if metadata.get("tokenizer.ggml.add_bos_token", kind == "llama") else ""
     last = names.get("eos", "") if metadata.get("tokenizer.ggml.add_eos_token") else ""
-    template(library, first, last)
-    return assemble(library, Facts(Path("GGUF")), names)
+    template(backend, first, last)
+    return assemble(backend, Facts(Path("GGUF")), names)
 
 
 def _special_names(metadata: Mapping[str, Any], tokens: list[str]) -> dict[str, str]:
@@ -83,7 +83,7 @@ def scored_bpe(
 ) -> tokenizers.Tokenizer:
     """SentencePiece's BPE: the merge with the best score comes first; other characters are encoded as bytes."""
     ids = {piece: i for i, piece in enumerate(pieces)}
-    library = tokenizers.Tokenizer(
+    backend = tokenizers.Tokenizer(
         models.BPE(
             vocab=ids,
             merges=merges_of(ids, scores, {pieces[i] for i in skip}),
@@ -93,10 +93,10 @@ def scored_bpe(
         )
     )
     steps: list[normalizers.Normalizer] = [normalizers.Prepend("▁")] if prefix else []
-    library.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "▁")])
+    backend.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "▁")])
     after: list[decoders.Decoder] = [decoders.Strip(content=" ", left=1)] if prefix else []
-    library.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *after])
-    return library
+    backend.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *after])
+    return backend
 
 
 def merges_of(ids: Mapping[str, int], scores: Sequence[float], skip: set[str]) -> list[tuple[str, str]]:
@@ -118,17 +118,17 @@ def _byte_level(metadata: Mapping[str, Any], tokens: list[str]) -> tokenizers.To
         raise ConfigError(f"a GGUF file whose text is split as {pre!r} cannot be read; these can: {', '.join(SPLITS)}")
     merges = [tuple(merge.split(" ", 1)) for merge in metadata.get("tokenizer.ggml.merges") or []]
     ids = {token: i for i, token in enumerate(tokens)}
-    library = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=[(left, right) for left, right in merges]))
+    backend = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=[(left, right) for left, right in merges]))
     split = SPLITS[pre]
     if split is None or split == "digits":
         digits = [pre_tokenizers.Digits(individual_digits=True)] if split else []
-        library.pre_tokenizer = pre_tokenizers.Sequence([*digits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
+        backend.pre_tokenizer = pre_tokenizers.Sequence([*digits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
     else:
-        library.pre_tokenizer = pre_tokenizers.Sequence(
+        backend.pre_tokenizer = pre_tokenizers.Sequence(
             [
                 pre_tokenizers.Split(Regex(split), behavior="isolated"),
                 pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
             ]
         )
-    library.decoder = decoders.ByteLevel()
-    return library
+    backend.decoder = decoders.ByteLevel()
+    return backend

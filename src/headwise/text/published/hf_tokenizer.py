@@ -96,18 +96,18 @@ class HfTokenizer(Tokenizer):
         except (ValueError, RecursionError) as error:
             raise CheckpointError(f"tokenizer.part.library.json is damaged: {error}") from None
         check_growth(table)
-        self._library = parse(description)
+        self._backend = parse(description)
         super().__init__(parts, self._read_specials(parts))
-        self._library.encode_special_tokens = not self.finds_specials
+        self._backend.encode_special_tokens = not self.finds_specials
         self._clean_up: bool = parts.settings.get("clean_up", False)
         self._byte_level = _mentions(table.get("decoder"), "ByteLevel")
         self._continuing: str = table["model"].get("continuing_subword_prefix") or ""
         self._ending: str = table["model"].get("end_of_word_suffix") or ""
-        self._pieces = {i: piece for piece, i in self._library.get_vocab(with_added_tokens=True).items()}
+        self._pieces = {i: piece for piece, i in self._backend.get_vocab(with_added_tokens=True).items()}
         if not self._pieces:
             raise CheckpointError("the vocabulary of this tokenizer is empty")
         self._size = max(self._pieces) + 1
-        self._added = self._library.get_added_tokens_decoder()
+        self._added = self._backend.get_added_tokens_decoder()
 
     def _read_specials(self, parts: Parts) -> Specials:
         try:
@@ -122,7 +122,7 @@ class HfTokenizer(Tokenizer):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         prepared = [well_formed(text) for text in texts] if self.keeps_text else normalise_all(texts)
         stretches = (prepared[first : first + TOGETHER] for first in range(0, len(prepared), TOGETHER))
-        encoded = (self._library.encode_batch_fast(some, add_special_tokens=False) for some in stretches)
+        encoded = (self._backend.encode_batch_fast(some, add_special_tokens=False) for some in stretches)
         with library_errors("the tokenizer cannot encode a text"):
             return [each.ids for some in encoded for each in some]
 
@@ -172,18 +172,18 @@ class HfTokenizer(Tokenizer):
         return config | {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": self._clean_up}
 
     def _surface(self, text: str) -> str:
-        normaliser = self._library.normalizer
+        normaliser = self._backend.normalizer
         with library_errors("the tokenizer cannot encode a text"):
             return str(normaliser.normalize_str(self._prepared(text)) if normaliser else self._prepared(text))
 
     def _encode(self, text: str) -> list[int]:
         with library_errors("the tokenizer cannot encode a text"):
-            ids: list[int] = self._library.encode(text, add_special_tokens=False).ids
+            ids: list[int] = self._backend.encode(text, add_special_tokens=False).ids
             return ids
 
     def _decode(self, ids: list[int]) -> str:
         with library_errors("the tokenizer cannot decode a text"):
-            text: str = self._library.decode(ids, skip_special_tokens=True)
+            text: str = self._backend.decode(ids, skip_special_tokens=True)
         return clean_up(text) if self._clean_up else text
 
     def _alone(self, i: int) -> str:

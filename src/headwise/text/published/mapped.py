@@ -7,9 +7,8 @@ models were trained on text as it is.
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import sentencepiece
 
@@ -58,6 +57,9 @@ class Mapped(Tokenizer):
     def encode_target(self, text: str) -> list[int]:
         return self._cut(self._prepared(text), self._target, self._target_ids)
 
+    def encode_target_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.encode_target(text) for text in texts]
+
     def word_ids(self, ids: Sequence[int]) -> list[int]:
         return words_of([None if self.is_special(i) else self._spelt(i) for i in map(int, ids)])
 
@@ -66,10 +68,9 @@ class Mapped(Tokenizer):
         published: dict[str, str] = self.parts.settings["published"]
         for part, name in published.items():
             if name not in PUBLISHED_NAMES:  # the name comes from a file: it must not lead out of the folder
-                raise CheckpointError(f"this tokenizer names {name!r} as one of its files, which it cannot be")
+                raise CheckpointError(f"this tokenizer names {name!r} as one of its files, which is refused")
             write_bytes(folder / name, self.parts.files[part])
-        config: dict[str, Any] = self.parts.settings["config"]
-        write_json(folder / "tokenizer_config.json", config)
+        write_json(folder / "tokenizer_config.json", self.parts.settings["config"])
 
     def _surface(self, text: str) -> str:
         pieces: list[str] = self._source.encode(self._prepared(text), out_type=str)
@@ -91,16 +92,12 @@ class Mapped(Tokenizer):
         return result
 
     def _decode(self, ids: list[int]) -> str:
-        decode: Callable[[list[str]], str] = self._target.decode_pieces
-        text: str = decode([self._raw(i) for i in ids])
+        text: str = self._target.decode_pieces([self._piece(i) for i in ids])
         return text.replace(SPACE, " ").strip()
 
-    def _raw(self, i: int) -> str:
+    def _piece(self, i: int) -> str:
         piece: str = self._pieces.get(i, self._names[self.unk])
         return piece
 
-    def _piece(self, i: int) -> str:
-        return self._raw(i)
-
     def _spelt(self, i: int) -> bytes:
-        return b"?" if i == self.unk else from_sentencepiece(self._raw(i))
+        return b"?" if i == self.unk else from_sentencepiece(self._piece(i))

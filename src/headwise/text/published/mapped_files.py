@@ -1,4 +1,4 @@
-"""Reads the tokenizer files of Marian and M2M100: SentencePiece models, and a table of the ids of their pieces."""
+"""The tokenizer files of Marian and M2M100: SentencePiece models, and a table of the ids of their pieces."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

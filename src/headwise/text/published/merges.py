@@ -1,12 +1,12 @@
-"""Reads plain vocabularies: vocab.txt of WordPiece (BERT), and vocab.json with merges.txt of BPE (GPT, RoBERTa)."""
+"""Plain vocabulary files: vocab.txt of WordPiece (BERT), and vocab.json with merges.txt of BPE (GPT, RoBERTa)."""
 
 from collections.abc import Callable
 
 import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from headwise.errors import CheckpointError, ConfigError
-from headwise.text.published.assemble import add_specials, assemble
+from headwise.text.published.assemble import add_specials, assemble, set_bert_frames, set_frames
 from headwise.text.published.facts import Facts, known_class
 from headwise.text.published.hf_tokenizer import HfTokenizer, library_errors
 
@@ -57,22 +57,17 @@ def wordpiece(facts: Facts, ids: dict[str, int]) -> HfTokenizer:
     names, settings = facts.names(_BERT), facts.settings
     if names["unk"] not in ids:
         raise ConfigError(f"{facts.folder}: the unknown token {names['unk']} is not in the vocabulary")
-    library = tokenizers.Tokenizer(models.WordPiece(vocab=ids, unk_token=names["unk"]))
-    library.normalizer = normalizers.BertNormalizer(
+    backend = tokenizers.Tokenizer(models.WordPiece(vocab=ids, unk_token=names["unk"]))
+    backend.normalizer = normalizers.BertNormalizer(
         handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
         strip_accents=settings.get("strip_accents"),
         lowercase=settings.get("do_lower_case", True),
     )
-    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    library.decoder = decoders.WordPiece(prefix="##")
-    add_specials(library, list(names.values()))
-    first, last = names["cls"], names["sep"]
-    library.post_processor = processors.TemplateProcessing(
-        single=f"{first}:0 $A:0 {last}:0",
-        pair=f"{first}:0 $A:0 {last}:0 $B:1 {last}:1",
-        special_tokens=[(name, library.token_to_id(name)) for name in (first, last)],
-    )
-    return assemble(library, facts, _BERT)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece(prefix="##")
+    add_specials(backend, list(names.values()))
+    set_bert_frames(backend, names["cls"], names["sep"])
+    return assemble(backend, facts, _BERT)
 
 
 def merges_and_vocabulary(facts: Facts, vocabulary: str, merges: str) -> HfTokenizer:
@@ -81,7 +76,8 @@ def merges_and_vocabulary(facts: Facts, vocabulary: str, merges: str) -> HfToken
     if not isinstance(ids, dict):
         raise CheckpointError(f"{facts.folder / vocabulary} is damaged: it is not a table")
     lines = facts.read(merges).decode().split("\n")
-    pairs = [(left, right) for left, space, right in (line.partition(" ") for line in lines[_header(lines) :]) if space]
+    first = int(lines[0].startswith("#version"))
+    pairs = [(left, right) for left, space, right in (line.partition(" ") for line in lines[first:]) if space]
     default = "RobertaTokenizer" if {"<s>", "</s>"} <= ids.keys() else "GPT2Tokenizer"
     kind = known_class(facts, f"{vocabulary} and {merges}", MERGES, MODEL_TYPES, default)
     with library_errors(f"{facts.folder}: {vocabulary} and {merges} do not fit"):
@@ -89,11 +85,11 @@ def merges_and_vocabulary(facts: Facts, vocabulary: str, merges: str) -> HfToken
 
 
 def _byte_level(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> tokenizers.Tokenizer:
-    library = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=pairs))
+    backend = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=pairs))
     prefix = bool(facts.settings.get("add_prefix_space", False))
-    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
-    library.decoder = decoders.ByteLevel()
-    return library
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
+    backend.decoder = decoders.ByteLevel()
+    return backend
 
 
 def _gpt2(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> HfTokenizer:
@@ -102,27 +98,23 @@ def _gpt2(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> Hf
 
 def _gpt_neox(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> HfTokenizer:
     """GPT-NeoX's tokenizer: GPT-2's, after Unicode NFC."""
-    library = _byte_level(facts, ids, pairs)
-    library.normalizer = normalizers.NFC()
-    return assemble(library, facts, {**_GPT2, "pad": "<|padding|>"})
+    backend = _byte_level(facts, ids, pairs)
+    backend.normalizer = normalizers.NFC()
+    return assemble(backend, facts, {**_GPT2, "pad": "<|padding|>"})
 
 
 def _roberta(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> HfTokenizer:
     """RoBERTa's and BART's tokenizer: GPT-2's, with special tokens around each text."""
-    library = _byte_level(facts, ids, pairs)
-    set_roberta_frame(library, facts)
-    return assemble(library, facts, _ROBERTA)
+    backend = _byte_level(facts, ids, pairs)
+    set_roberta_frame(backend, facts)
+    return assemble(backend, facts, _ROBERTA)
 
 
-def set_roberta_frame(library: tokenizers.Tokenizer, facts: Facts) -> None:
+def set_roberta_frame(backend: tokenizers.Tokenizer, facts: Facts) -> None:
     names = facts.names(_ROBERTA)
-    add_specials(library, list(names.values()))
+    add_specials(backend, list(names.values()))
     sep, cls = names["sep"], names["cls"]
-    library.post_processor = processors.TemplateProcessing(
-        single=f"{cls} $A {sep}",
-        pair=f"{cls} $A {sep} {sep} $B:0 {sep}",
-        special_tokens=[(name, library.token_to_id(name)) for name in (cls, sep)],
-    )
+    set_frames(backend, [cls, "$A", sep], [cls, "$A", sep, sep, "$B", sep])
 
 
 def _first_gpt(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) -> HfTokenizer:
@@ -132,15 +124,11 @@ def _first_gpt(facts: Facts, ids: dict[str, int], pairs: list[tuple[str, str]]) 
     some words differently ("don't" as do + n't).
     """
     unk = facts.names({"unk": "<unk>"})["unk"]
-    library = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=pairs, end_of_word_suffix=_END, unk_token=unk))
-    library.normalizer = normalizers.BertNormalizer(lowercase=True)
-    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    library.decoder = decoders.BPEDecoder(suffix=_END)
-    return assemble(library, facts, {"unk": unk, "eos": unk})
-
-
-def _header(lines: list[str]) -> int:
-    return 1 if lines and lines[0].startswith("#version") else 0
+    backend = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=pairs, end_of_word_suffix=_END, unk_token=unk))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.BPEDecoder(suffix=_END)
+    return assemble(backend, facts, {"unk": unk, "eos": unk})
 
 
 MERGES: dict[str, Callable[[Facts, dict[str, int], list[tuple[str, str]]], HfTokenizer]] = {

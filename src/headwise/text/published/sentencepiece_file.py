@@ -1,4 +1,4 @@
-"""Reads SentencePiece model files without the SentencePiece library.
+"""Reading SentencePiece model files without the SentencePiece library.
 
 A model file is a protocol buffer: a sequence of fields, each a number with a wire type, then a value.
 """

@@ -7,10 +7,10 @@ tokenizer's class decides, never the pieces: a class that is not in `CLASSES` is
 from collections.abc import Callable, Sequence
 
 import tokenizers
-from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 
 from headwise.errors import ConfigError
-from headwise.text.published.assemble import add_specials, assemble, template
+from headwise.text.published.assemble import add_specials, assemble, set_bert_frames, set_frames, template
 from headwise.text.published.facts import Facts, known_class
 from headwise.text.published.gguf_tokenizer import merges_of, scored_bpe
 from headwise.text.published.hf_tokenizer import HfTokenizer
@@ -60,16 +60,14 @@ def _t5(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """T5's tokenizer: the pieces, then 100 sentinels in descending order; a text ends with `</s>`."""
     count = int(facts.settings.get("extra_ids", 100))
     extra = [f"<extra_id_{i}>" for i in range(count - 1, -1, -1)]
-    library = _unigram(file, [*_scored(file), *((name, 0.0) for name in extra)], unk=2)
-    library.pre_tokenizer = _words("always")
+    backend = _unigram(file, [*_scored(file), *((name, 0.0) for name in extra)], unk=2)
+    backend.pre_tokenizer = _words()
     names = {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}
-    add_specials(library, [*names.values(), *extra])
-    _add_marked(library, file)
+    add_specials(backend, [*names.values(), *extra])
+    _add_marked(backend, file)
     eos = facts.names(names)["eos"]
-    library.post_processor = processors.TemplateProcessing(
-        single=["$A", eos], pair=["$A", eos, "$B", eos], special_tokens=[(eos, library.token_to_id(eos))]
-    )
-    return assemble(library, facts, names)
+    set_frames(backend, ["$A", eos], ["$A", eos, "$B", eos])
+    return assemble(backend, facts, names)
 
 
 def _pegasus(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
@@ -80,76 +78,59 @@ def _pegasus(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     unused = ["<mask_1>", "<mask_2>", *(f"<unk_{i}>" for i in range(2, 103))]
     between = [(name, 0.0 if name.startswith("<mask") else -100.0) for name in unused]
     scored = _scored(file)
-    library = _unigram(file, [*scored[:2], *between, *scored[2:]], unk=105)
-    library.normalizer = normalizers.Sequence([*_characters(file), normalizers.Replace(_SPACES, " ")])
-    library.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
-    add_specials(library, [*names.values(), *unused])
-    _add_marked(library, file)
+    backend = _unigram(file, [*scored[:2], *between, *scored[2:]], unk=105)
+    _keep_spaces(backend, file)
+    add_specials(backend, [*names.values(), *unused])
+    _add_marked(backend, file)
     eos = facts.names(names)["eos"]
-    library.post_processor = processors.TemplateProcessing(
-        single=["$A", eos], pair=["$A", "$B", eos], special_tokens=[(eos, library.token_to_id(eos))]
-    )
-    return assemble(library, facts, names)
+    set_frames(backend, ["$A", eos], ["$A", "$B", eos])
+    return assemble(backend, facts, names)
 
 
 def _camembert(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """CamemBERT's tokenizer: five tokens come first, so that each id is four higher than in the file."""
     names = facts.names(_FAIRSEQ)
-    first = [
-        ("<s>NOTUSED", 0.0),
-        (names["pad"], 0.0),
-        ("</s>NOTUSED", 0.0),
-        (names["unk"], 0.0),
-        ("<unk>NOTUSED", -100),
-    ]
-    library = _unigram(file, [*first, *_scored(file)[1:], (names["mask"], 0.0)], unk=3)
-    library.pre_tokenizer = _words("always")
-    library.add_special_tokens([AddedToken(names["mask"], special=True, normalized=False, lstrip=True)])
-    add_specials(library, list(names.values()))
-    _add_marked(library, file)
+    first = [(name, 0.0) for name in ("<s>NOTUSED", names["pad"], "</s>NOTUSED", names["unk"])]
+    first.append(("<unk>NOTUSED", -100.0))
+    backend = _unigram(file, [*first, *_scored(file)[1:], (names["mask"], 0.0)], unk=3)
+    backend.pre_tokenizer = _words()
+    backend.add_special_tokens([AddedToken(names["mask"], special=True, normalized=False, lstrip=True)])
+    add_specials(backend, list(names.values()))
+    _add_marked(backend, file)
     bos, eos = names["bos"], names["eos"]
-    library.post_processor = processors.TemplateProcessing(
-        single=[bos, "$A", eos],
-        pair=[bos, "$A", eos, eos, "$B", eos],
-        special_tokens=[(name, library.token_to_id(name)) for name in (bos, eos)],
-    )
-    return assemble(library, facts, _FAIRSEQ)
+    set_frames(backend, [bos, "$A", eos], [bos, "$A", eos, eos, "$B", eos])
+    return assemble(backend, facts, _FAIRSEQ)
 
 
 def _albert(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """ALBERT's tokenizer: quotation marks are unified; accents and case are dropped unless the settings keep them."""
-    library = _unigram(file, _scored(file), unk=1)
+    backend = _unigram(file, _scored(file), unk=1)
     steps: list[normalizers.Normalizer] = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
     if not facts.settings.get("keep_accents", False):
         steps += [normalizers.NFKD(), normalizers.StripAccents()]
     if facts.settings.get("do_lower_case", True):
         steps.append(normalizers.Lowercase())
-    library.normalizer = normalizers.Sequence([*steps, *_characters(file)])
-    library.pre_tokenizer = _words("always")
+    backend.normalizer = normalizers.Sequence([*steps, *_characters(file)])
+    backend.pre_tokenizer = _words()
     defaults = {"pad": "<pad>", "unk": "<unk>", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
     names = facts.names(defaults)
-    add_specials(library, list(names.values()))
-    _add_marked(library, file)
-    first, last = names["cls"], names["sep"]
-    library.post_processor = processors.TemplateProcessing(
-        single=f"{first}:0 $A:0 {last}:0",
-        pair=f"{first}:0 $A:0 {last}:0 $B:1 {last}:1",
-        special_tokens=[(name, library.token_to_id(name)) for name in (first, last)],
-    )
-    return assemble(library, facts, defaults)
+    add_specials(backend, list(names.values()))
+    _add_marked(backend, file)
+    set_bert_frames(backend, names["cls"], names["sep"])
+    return assemble(backend, facts, defaults)
 
 
 def _llama(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     """Llama's tokenizer: as in SentencePiece, a space is put before every text, even if it begins with one."""
     pieces, scores = [piece for piece, _, _ in file.pieces], [score for _, score, _ in file.pieces]
     marked = [i for i, (_, _, kind) in enumerate(file.pieces) if kind in (CONTROL, USER_DEFINED)]
-    library = scored_bpe(pieces, scores, skip=marked, prefix=file.dummy_prefix)
+    backend = scored_bpe(pieces, scores, skip=marked, prefix=file.dummy_prefix)
     names = {"unk": "<unk>", "bos": "<s>", "eos": "</s>"}
-    _add_marked(library, file)
-    add_specials(library, list(facts.names(names).values()))
+    _add_marked(backend, file)
+    add_specials(backend, list(facts.names(names).values()))
     if "add_bos_token" not in facts.settings and "add_eos_token" not in facts.settings:
-        template(library, facts.names(names).get("bos", ""), "")
-    return assemble(library, facts, names)
+        template(backend, facts.names(names).get("bos", ""), "")
+    return assemble(backend, facts, names)
 
 
 def _fairseq(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
@@ -158,21 +139,17 @@ def _fairseq(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     names = facts.names(_FAIRSEQ)
     order = [(names[role], 0.0) for role in ("bos", "pad", "eos", "unk")]
     last = [(name, 0.0) for name in (*codes, names["mask"])]
-    library = _unigram(file, [*order, *_scored(file)[3:], *last], unk=3)
+    backend = _unigram(file, [*order, *_scored(file)[3:], *last], unk=3)
     if codes == MBART50:
-        library.normalizer = normalizers.Sequence([*_characters(file), normalizers.Replace(_SPACES, " ")])
-        library.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+        _keep_spaces(backend, file)
     else:
-        library.pre_tokenizer = _words("always")
-    library.add_special_tokens([AddedToken(names["mask"], special=True, normalized=False, lstrip=bool(codes))])
-    add_specials(library, [*(name for name, _ in order), *codes])
+        backend.pre_tokenizer = _words()
+    backend.add_special_tokens([AddedToken(names["mask"], special=True, normalized=False, lstrip=bool(codes))])
+    add_specials(backend, [*(name for name, _ in order), *codes])
     before, after = _frame(facts, codes, names)
     pair = [*before, "$A", *([] if codes else [names["eos"]] * 2), "$B", *after]
-    used = list(dict.fromkeys([*before, *after]))
-    library.post_processor = processors.TemplateProcessing(
-        single=[*before, "$A", *after], pair=pair, special_tokens=[(name, library.token_to_id(name)) for name in used]
-    )
-    return assemble(library, facts, _FAIRSEQ)
+    set_frames(backend, [*before, "$A", *after], pair)
+    return assemble(backend, facts, _FAIRSEQ)
 
 
 def _codes(facts: Facts, file: SentencePieceFile) -> tuple[str, ...]:
@@ -199,30 +176,25 @@ def _nllb(facts: Facts, file: SentencePieceFile) -> HfTokenizer:
     scores = [0.0] * 4 + [score for _, score, _ in file.pieces[3:]]
     ids = {piece: i for i, piece in enumerate(pieces)}
     merges = merges_of(ids, scores, set(pieces[:4]))
-    library = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=merges, unk_token=names["unk"], fuse_unk=True))
-    library.normalizer = normalizers.Sequence([*_characters(file), normalizers.Replace(_SPACES, " ")])
-    library.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
-    library.decoder = decoders.Metaspace(prepend_scheme="always")
+    backend = tokenizers.Tokenizer(models.BPE(vocab=ids, merges=merges, unk_token=names["unk"], fuse_unk=True))
+    _keep_spaces(backend, file)
+    backend.decoder = decoders.Metaspace(prepend_scheme="always")
     codes = facts.extra or list(NLLB)
-    add_specials(library, [*pieces[:4], *codes])
-    library.add_special_tokens([AddedToken(names["mask"], special=True, normalized=True, lstrip=True)])
+    add_specials(backend, [*pieces[:4], *codes])
+    backend.add_special_tokens([AddedToken(names["mask"], special=True, normalized=True, lstrip=True)])
     language = str(facts.settings.get("src_lang") or "eng_Latn")
     legacy = bool(facts.settings.get("legacy_behaviour"))
     before, after = ([], [names["eos"], language]) if legacy else ([language], [names["eos"]])
-    library.post_processor = processors.TemplateProcessing(
-        single=[*before, "$A", *after],
-        pair=[*before, "$A", "$B", *after],
-        special_tokens=[(name, library.token_to_id(name)) for name in (language, names["eos"])],
-    )
-    return assemble(library, facts, _FAIRSEQ)
+    set_frames(backend, [*before, "$A", *after], [*before, "$A", "$B", *after])
+    return assemble(backend, facts, _FAIRSEQ)
 
 
 def _unigram(file: SentencePieceFile, scored: list[tuple[str, float]], unk: int) -> tokenizers.Tokenizer:
-    library = tokenizers.Tokenizer(models.Unigram(scored, unk_id=unk, byte_fallback=False))
+    backend = tokenizers.Tokenizer(models.Unigram(scored, unk_id=unk, byte_fallback=False))
     if file.characters:
-        library.normalizer = normalizers.Precompiled(file.characters)
-    library.decoder = decoders.Metaspace(prepend_scheme="always")
-    return library
+        backend.normalizer = normalizers.Precompiled(file.characters)
+    backend.decoder = decoders.Metaspace(prepend_scheme="always")
+    return backend
 
 
 def _scored(file: SentencePieceFile) -> list[tuple[str, float]]:
@@ -233,16 +205,22 @@ def _characters(file: SentencePieceFile) -> list[normalizers.Normalizer]:
     return [normalizers.Precompiled(file.characters)] if file.characters else []
 
 
-def _words(scheme: str) -> pre_tokenizers.PreTokenizer:
-    spaces = pre_tokenizers.Metaspace(prepend_scheme=scheme)
+def _words() -> pre_tokenizers.PreTokenizer:
+    spaces = pre_tokenizers.Metaspace(prepend_scheme="always")
     return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), spaces])
 
 
-def _add_marked(library: tokenizers.Tokenizer, file: SentencePieceFile) -> None:
+def _keep_spaces(backend: tokenizers.Tokenizer, file: SentencePieceFile) -> None:
+    """Let spaces at the ends of a text become pieces; a run of spaces is one."""
+    backend.normalizer = normalizers.Sequence([*_characters(file), normalizers.Replace(_SPACES, " ")])
+    backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+
+
+def _add_marked(backend: tokenizers.Tokenizer, file: SentencePieceFile) -> None:
     """Add the pieces that are never split: control symbols, which are special, and user-defined ones, which are not."""
     for piece, _, kind in file.pieces:
         if kind in (CONTROL, USER_DEFINED):
-            library.add_tokens([AddedToken(piece, special=kind == CONTROL, normalized=False)])
+            backend.add_tokens([AddedToken(piece, special=kind == CONTROL, normalized=False)])
 
 
 _UNK_FIRST = ("<unk>", "<s>", "</s>")

@@ -18,7 +18,7 @@ from headwise.text.tokenizer import Tokenizer
 
 
 def load_published(folder: Path, config: dict[str, Any]) -> Tokenizer | None:
-    """The tokenizer of a published model whose config.json is `config`.
+    """Load the tokenizer of a published model whose config.json is `config`.
 
     None if the folder has no tokenizer files, or a vocab.txt that is not BERT's.
     """

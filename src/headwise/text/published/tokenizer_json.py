@@ -36,7 +36,7 @@ def has_tokenizer_json(facts: Facts) -> bool:
 
 
 def from_tokenizer_json(facts: Facts) -> HfTokenizer:
-    """The tokenizer of a tokenizer.json, with what tokenizer_config.json has to say about it."""
+    """The tokenizer of a tokenizer.json, overridden by the settings of tokenizer_config.json."""
     description = facts.read_json("tokenizer.json")
     where = str(facts.folder / "tokenizer.json")
     check_growth(description, where)
@@ -53,12 +53,12 @@ def from_tokenizer_json(facts: Facts) -> HfTokenizer:
     unk = facts.names({"unk": "<unk>"}).get("unk", "")
     if kind == "OpenAIGPTTokenizer":
         description["model"]["unk_token"] = unk
-    library = parse(json.dumps(description, ensure_ascii=False).encode(), where)
+    backend = parse(json.dumps(description, ensure_ascii=False).encode(), where)
     if byte_level and kind == "GPTNeoXTokenizer":
-        library.normalizer = normalizers.NFC()
+        backend.normalizer = normalizers.NFC()
     if byte_level and kind in ("BartTokenizer", "RobertaTokenizer"):
-        set_roberta_frame(library, facts)
-    return assemble(library, facts, {"unk": unk, "eos": unk} if kind == "OpenAIGPTTokenizer" else {})
+        set_roberta_frame(backend, facts)
+    return assemble(backend, facts, {"unk": unk, "eos": unk} if kind == "OpenAIGPTTokenizer" else {})
 
 
 def _with_added(facts: Facts, description: dict[str, Any]) -> Facts:
