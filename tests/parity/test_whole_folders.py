@@ -193,8 +193,8 @@ def decoder(folder: Path, name: str, **changes: Any) -> Path:
 
 LENGTH = 16
 SCALED = {
-    "phi3": ("Phi3", {"rope_parameters": longrope(4, LENGTH), "original_max_position_embeddings": LENGTH}),
-    "llama": ("Llama", {"rope_parameters": longrope(4, LENGTH)}),
+    "phi3": ("Phi3", longrope(4, LENGTH)),
+    "llama": ("Llama", longrope(4, LENGTH)),
     "dynamic": ("Llama", {"rope_parameters": rope("dynamic", factor=4.0), "max_position_embeddings": LENGTH}),
 }
 
@@ -213,6 +213,7 @@ def test_long_rope_computes_its_cache_anew_when_the_factors_change(tmp_path: Pat
     name, changes = SCALED["phi3"]
     folder = decoder(tmp_path, name, **changes)
     generator = Generator(folder, device="cpu")
+    assert generator._stepper.switch == LENGTH
     model = hf.AutoModelForCausalLM.from_pretrained(folder).eval()
     for length in (1, 5, 12, 15, 16, 17, 18, 25):
         prompt = torch.randint(1, 400, (1, length), generator=torch.Generator().manual_seed(length))
