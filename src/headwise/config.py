@@ -371,6 +371,61 @@ class CleanConfig(Checked):
 
 
 @dataclass(frozen=True)
+class NoiseConfig(Checked):
+    """Noise in training pairs: for each kind the share of pairs that have it, drawn anew in each epoch.
+
+    Kinds are independent of each other: a pair may have several. None: the share of the preset.
+    """
+
+    where: ClassVar[str] = "data.noise."
+    preset: Literal["none", "usual"] = "none"
+    """none: no noise but what other keys ask for; usual: the shares in `USUAL_NOISE`."""
+    upper: Share | None = None
+    """Both sides in capitals."""
+    title: Share | None = None
+    """Both sides With Capital Initials."""
+    unpunctuated: Share | None = None
+    """Both sides without final punctuation."""
+    typos: Share | None = None
+    """A source with letters swapped, dropped, doubled, or replaced by a neighbour on the keyboard."""
+    hyphenated: Share | None = None
+    """A source with a word divided, as at the end of a hard-wrapped line."""
+    tags: Share | None = None
+    """Both sides with the same inline tags or placeholder."""
+    copied: Share | None = None
+    """Both sides with the same URL, e-mail address, number or file name."""
+    emoji: Share | None = None
+    """Both sides with the same emoji."""
+    joined: Share | None = None
+    """Two to four consecutive pairs as one."""
+    words: Share | None = None
+    """A single word and its translation, learnt from the corpus, in place of the pair."""
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of each kind that is above 0."""
+        usual = USUAL_NOISE if self.preset == "usual" else {}
+        own = {name: getattr(self, name) for name in USUAL_NOISE}
+        shares = {name: usual.get(name, 0.0) if share is None else share for name, share in own.items()}
+        return {name: share for name, share in shares.items() if share > 0}
+
+
+USUAL_NOISE = {
+    "upper": 0.07,
+    "title": 0.05,
+    "unpunctuated": 0.2,
+    "typos": 0.05,
+    "hyphenated": 0.01,
+    "tags": 0.03,
+    "copied": 0.03,
+    "emoji": 0.02,
+    "joined": 0.05,
+    "words": 0.02,
+}
+"""The shares of `data.noise.preset = "usual"`."""
+
+
+@dataclass(frozen=True)
 class DataConfig(Checked):
     """The corpora, and how they are read."""
 
@@ -389,6 +444,8 @@ class DataConfig(Checked):
     max_tokens: Count = 256
     """Pairs with a longer side, in tokens, are left out of training (and counted)."""
     clean: CleanConfig = field(default_factory=CleanConfig)
+    noise: NoiseConfig = field(default_factory=NoiseConfig)
+    """Noise in training pairs, so that the model copes with it; translation only."""
     cache: str = ""
     """Folder for the encoded corpora; empty: `data` in the output folder."""
 

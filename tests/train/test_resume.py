@@ -31,6 +31,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "characters, every step logged": {"text.kind": "characters", "train.log_every": 1},
     "attention dropout": {"text.kind": "bytes", "model.attention.dropout": 0.2, "train.accumulate": 1},
     "packed": {"text.sampling": 0.1, "train.packed": "always", "train.batch_tokens": 384},
+    "noise": {"text.sampling": 0.2, "data.noise.preset": "usual", "data.noise.upper": 0.5},
+    "noise, packed": {"data.noise.preset": "usual", "train.packed": "always", "train.batch_tokens": 384},
     "a mean of checkpoints": {"text.kind": "bytes", "train.average": 4},
 }
 STATE = ("step", "position", "tokens", "best_step", "best_metric", "stale", "interval_loss", "interval_tokens")

@@ -241,6 +241,7 @@ def begun(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("data.held_out", 5),
         ("data.target_language", "zz"),
         ("data.clean.max_words", 7),
+        ("data.noise.typos", 0.1),
         ("data.train", [{"pairs": ["other.tsv"]}]),
     ],
 )

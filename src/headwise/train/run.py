@@ -188,6 +188,8 @@ def check(recipe: Recipe) -> None:
             'train.optimiser = "muon" orthogonalises whole matrices, of which each process would have a part: choose '
             'train.parallel = "replicate", or adam'
         )
+    if recipe.task != "translation" and recipe.data.noise.shares:
+        raise ConfigError(f"data.noise is for translation, not for the task {recipe.task}")
     best_device(recipe.train.device)
     if recipe.train.tensorboard:
         check_tensorboard()

@@ -12,10 +12,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream, gather, ordered_pairs, run_indices
+from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream, ordered_pairs
 from headwise.data.batch.plan import cut
 from headwise.data.batch.stream import Position, batches_from
-from headwise.data.prepare.encoded_corpus import EncodedCorpus
+from headwise.data.prepare.encoded_corpus import EncodedCorpus, gather, run_indices
 from headwise.data.prepare.result import TrainCorpus
 from headwise.errors import ConfigError, DataError
 from headwise.text.tokenizer import Ids, Keys

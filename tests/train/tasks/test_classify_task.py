@@ -274,6 +274,7 @@ def test_changed_data_do_not_go_on(tmp_path: Path) -> None:
         ({"classify__text": "text"}, "no column 'text'"),
         ({"model__family": "encoder_decoder"}, "cannot classify"),
         ({"text__sampling": 0.1}, "text.sampling"),
+        ({"data__noise": {"preset": "usual"}}, "data.noise is for translation, not for the task classify"),
         ({"train__select_by": "f1"}, "loss, accuracy"),
         ({"tune__lora_rank": 2}, "init"),
         ({"data__train": []}, "training data"),

@@ -181,7 +181,9 @@ class LabelledStream:
             yield from (order[start : start + self.examples] for start in range(0, len(order), self.examples))
             return
         widths = self._widths
-        for pool in epoch_batches(order, widths, widths, self.batch_tokens, self.seed, epoch, self.pool):
+        for pool in epoch_batches(
+            order, lambda those: (widths[those],) * 2, self.batch_tokens, self.seed, epoch, self.pool
+        ):
             yield from pool
 
 

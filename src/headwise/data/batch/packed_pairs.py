@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 
 from headwise.data.batch.padded_pairs import PaddedBatch, PairRows, Sampler, SpecialTokens
-from headwise.data.batch.plan import POOL, Indices, Mixture
+from headwise.data.batch.plan import POOL, Indices, Mixture, Widths
 from headwise.data.batch.stream import Planned, to_device
+from headwise.data.noise.pair_noise import PairNoise
 from headwise.data.prepare.result import TrainCorpus
 from headwise.nn.packing import Packed, positions_in
 
@@ -23,6 +24,9 @@ programs for every slot, used or not."""
 
 SAMPLING_ROOM = 0.85
 """Share of a row that is planned where a sampler may make sequences longer. What then does not fit is left out."""
+
+NOISE_ROOM = 0.97
+"""Share of a row that is planned where noise may make sequences longer than estimated."""
 
 ALIGNED = 128
 """The length of a row is a multiple of this: the tile size of matrix products."""
@@ -106,20 +110,22 @@ class PackedPairStream:
         sampler: Sampler | None = None,
         pool: int = POOL,
         *,
+        noise: PairNoise | None = None,
         position_limit: int = sys.maxsize,
     ) -> None:
         """`position_limit`: tokens of the longest sequence that the model accepts."""
         self.batch_tokens = batch_tokens
         self.pool = pool
-        self._rows = rows = PairRows(corpora, tokens, seed, sampler)
+        self._rows = rows = PairRows(corpora, tokens, seed, sampler, noise)
         self._mixture = Mixture([len(each.corpus) for each in corpora], [each.weight for each in corpora], seed)
-        longest = max(int(rows.source_widths.max()), int(rows.target_widths.max()))
+        widths = np.maximum(*rows.widths(0))
+        longest = rows.longest_row
         self.longest_sentence = longest if sampler is None else min(2 * longest, position_limit)
         """No sequence has more tokens; those that a sampler makes longer are left out."""
-        self._mean_width = float(np.maximum(rows.source_widths, rows.target_widths).mean())
+        self._mean_width = float(widths.mean())
 
     def epoch(self, epoch: int) -> Iterator[Planned[PackedBatch]]:
-        for members in self._members(self._mixture.order(epoch)):
+        for members in self._members(self._mixture.order(epoch), *self._rows.widths(epoch)):
             yield self._plan(members, epoch)
 
     def longest(self, batch_tokens: int) -> PackedBatch:
@@ -145,16 +151,17 @@ class PackedPairStream:
     def _pack(self, batch: PaddedBatch, row: int, slots: int) -> PackedBatch:
         return pack(batch, self._rows.pad, row, slots, self.longest_sentence)
 
-    def _members(self, order: Indices) -> Iterator[Indices]:
+    def _members(self, order: Indices, source_widths: Widths, target_widths: Widths) -> Iterator[Indices]:
         """The examples of each batch: in the order they come, as many as fit."""
         room = self.row if self._rows.sampler is None else int(self.row * SAMPLING_ROOM)
+        room = room if self._rows.noise is None else int(room * NOISE_ROOM)
         slots = self._slots(self.row)
         # A pool is planned as a whole and never cuts a batch: the examples that are left over begin the next pool.
         left = order[:0]
         for start in range(0, len(order), self.pool):
             members = np.concatenate((left, order[start : start + self.pool]))
-            source = np.concatenate(([0], np.cumsum(self._rows.source_widths[members], dtype=np.int64)))
-            target = np.concatenate(([0], np.cumsum(self._rows.target_widths[members] - 1, dtype=np.int64)))
+            source = np.concatenate(([0], np.cumsum(source_widths[members], dtype=np.int64)))
+            target = np.concatenate(([0], np.cumsum(target_widths[members] - 1, dtype=np.int64)))
             last = start + self.pool >= len(order)
             first = 0
             while first < len(members):

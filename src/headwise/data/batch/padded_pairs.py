@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from headwise.data.batch.plan import POOL, Indices, Mixture, Widths, by_length, cut, epoch_batches
 from headwise.data.batch.stream import Planned, to_device
-from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedSide
+from headwise.data.noise.pair_noise import PairNoise
+from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedSide, Flat, gather, run_indices
 from headwise.data.prepare.result import TrainCorpus
 from headwise.text.random_bits import bits_at
 from headwise.text.tokenizer import Ids, Keys
@@ -70,7 +71,12 @@ class PairRows:
     """Makes tensors of sentence pairs, which are numbered through several corpora."""
 
     def __init__(
-        self, corpora: Sequence[TrainCorpus], tokens: SpecialTokens, seed: int, sampler: Sampler | None
+        self,
+        corpora: Sequence[TrainCorpus],
+        tokens: SpecialTokens,
+        seed: int,
+        sampler: Sampler | None = None,
+        noise: PairNoise | None = None,
     ) -> None:
         self.corpora = [each.corpus for each in corpora]
         self.pad = tokens.pad
@@ -80,23 +86,50 @@ class PairRows:
         self.target_frames = [(start, [tokens.eos]) for start in starts]
         self.seed = seed
         self.sampler = sampler
+        self.noise = noise
         self.ends = np.cumsum([len(corpus) for corpus in self.corpora], dtype=np.int64)
         self.source_widths = _widths([corpus.source for corpus in self.corpora], self.source_frames)
         self.target_widths = _widths([corpus.target for corpus in self.corpora], self.target_frames)
 
-    def batch(self, members: Indices, epoch: int) -> PaddedBatch:
-        corpora = np.searchsorted(self.ends, members, side="right")
-        sizes = np.array([len(corpus) for corpus in self.corpora], np.int64)
-        indices = members - (self.ends - sizes)[corpora]
+    def widths(self, epoch: int) -> tuple[Widths, Widths]:
+        """The widths of all rows in an epoch, source and target; those of noisy rows are estimates."""
+        if self.noise is None:
+            return self.source_widths, self.target_widths
+        source, target = self.source_widths.copy(), self.target_widths.copy()
+        for number, (corpus, end) in enumerate(zip(self.corpora, self.ends.tolist(), strict=True)):
+            rows = slice(end - len(corpus), end)
+            source[rows], target[rows] = self.noise.widths(epoch, number, source[rows], target[rows])
+        return source, target
+
+    def exact_widths(self, members: Indices, epoch: int) -> tuple[Widths, Widths]:
+        """The widths of some rows in an epoch, source and target; noise is made for them."""
+        source, target = self.source_widths[members], self.target_widths[members]
+        if self.noise is not None:
+            for number, rows, indices, (left, right) in self._pairs(*self._examples(members), epoch):
+                corpus = self.corpora[number]
+                source[rows] += (left.lengths - corpus.source.lengths[indices]).astype(np.int32)
+                target[rows] += (right.lengths - corpus.target.lengths[indices]).astype(np.int32)
+        return source, target
+
+    @property
+    def longest_row(self) -> int:
+        """The width of the widest row, with noise too."""
+        longest = max(int(self.source_widths.max()), int(self.target_widths.max()))
+        if self.noise is None:
+            return longest
+        framing = max(len(before) + len(after) for before, after in (*self.source_frames, *self.target_frames))
+        return max(longest, self.noise.longest + framing)
+
+    def batch(self, members: Indices, epoch: int, noisy: bool = True) -> PaddedBatch:
+        corpora, indices = self._examples(members)
         source, target, source_tokens, target_tokens = [], [], 0, 0
-        for number in np.unique(corpora).tolist():
-            corpus, rows = self.corpora[number], np.flatnonzero(corpora == number)
-            left = self._sequences(corpus.source, indices[rows], (epoch, number, 0))
-            right = self._sequences(corpus.target, indices[rows], (epoch, number, 1))
+        for number, rows, those, (left, right) in self._pairs(corpora, indices, epoch, noisy):
+            left = self._sampled(left, those, (epoch, number, 0))
+            right = self._sampled(right, those, (epoch, number, 1))
             source.append(_CorpusRows(rows, self.source_frames[number], *left))
             target.append(_CorpusRows(rows, self.target_frames[number], *right))
-            source_tokens += len(left[0]) + len(rows) * source[-1].framing
-            target_tokens += len(right[0]) + len(rows) * (target[-1].framing - 1)  # the start token is given
+            source_tokens += len(left.ids) + len(rows) * source[-1].framing
+            target_tokens += len(right.ids) + len(rows) * (target[-1].framing - 1)  # the start token is given
         return PaddedBatch(
             torch.from_numpy(self._padded(source, len(members))),
             torch.from_numpy(self._padded(target, len(members))),
@@ -109,20 +142,39 @@ class PairRows:
         """The batch of this budget that takes the most memory: the longest pair, repeated."""
         widths = np.maximum(self.source_widths, self.target_widths)
         member = int(widths.argmax())
-        return self.batch(np.full(max(1, batch_tokens // int(widths[member])), member), 0)
+        return self.batch(np.full(max(1, batch_tokens // int(widths[member])), member), 0, noisy=False)
 
     def lines(self, examples: Sequence[tuple[int, int]]) -> list[str]:
         """Where pairs come from: file and line."""
         return [self.corpora[corpus].where(index) for corpus, index in examples]
 
-    def _sequences(self, side: EncodedSide, indices: Ids, key: tuple[int, int, int]) -> tuple[Ids, Ids]:
-        """The ids of examples end to end, and the length of each. `key`: epoch, corpus, side."""
-        starts = side.offsets[indices].astype(np.int64)
-        lengths = side.offsets[indices + 1].astype(np.int64) - starts
-        ids = gather(side.ids, starts, lengths)
-        return (
-            (ids, lengths) if self.sampler is None else self.sampler(ids, lengths, bits_at((self.seed, *key), indices))
-        )
+    def _examples(self, members: Indices) -> tuple[Indices, Indices]:
+        """The corpus of each member, and its index there."""
+        corpora = np.searchsorted(self.ends, members, side="right")
+        sizes = np.array([len(corpus) for corpus in self.corpora], np.int64)
+        return corpora, members - (self.ends - sizes)[corpora]
+
+    def _pairs(
+        self, corpora: Indices, indices: Indices, epoch: int, noisy: bool = True
+    ) -> Iterator[tuple[int, Indices, Indices, tuple[Flat, Flat]]]:
+        """Corpus by corpus: its number, the rows of its examples, their indices, and their two sides.
+
+        If they are to be `noisy`, with the noise of the epoch.
+        """
+        numbers: list[int] = np.unique(corpora).tolist()
+        rows = [np.flatnonzero(corpora == number) for number in numbers]
+        those = [indices[each] for each in rows]
+        pairs = []
+        for number, each in zip(numbers, those, strict=True):
+            corpus = self.corpora[number]
+            pairs.append((_sequences(corpus.source, each), _sequences(corpus.target, each)))
+        if self.noise is not None and noisy:
+            pairs = self.noise.change(epoch, list(zip(numbers, those, pairs, strict=True)))
+        return zip(numbers, rows, those, pairs, strict=True)
+
+    def _sampled(self, side: Flat, indices: Ids, key: tuple[int, int, int]) -> Flat:
+        """The sequences in segmentations that the sampler draws. `key`: epoch, corpus, side."""
+        return side if self.sampler is None else Flat(*self.sampler(*side, bits_at((self.seed, *key), indices)))
 
     def _padded(self, groups: list["_CorpusRows"], count: int) -> NDArray[np.int64]:
         """[count, width]: in each row the ids in their frame, then padding."""
@@ -152,6 +204,13 @@ class _CorpusRows(NamedTuple):
         return len(self.frame[0]) + len(self.frame[1])
 
 
+def _sequences(side: EncodedSide, indices: Ids) -> Flat:
+    """The ids of examples end to end, and the length of each."""
+    starts = side.offsets[indices].astype(np.int64)
+    lengths = side.offsets[indices + 1].astype(np.int64) - starts
+    return Flat(gather(side.ids, starts, lengths), lengths)
+
+
 def _widths(sides: Sequence[EncodedSide], frames: Sequence[tuple[list[int], list[int]]]) -> Widths:
     """The width of every row as a tensor, its frame included."""
     widths = [side.lengths + np.int32(len(b) + len(a)) for side, (b, a) in zip(sides, frames, strict=True)]
@@ -163,6 +222,7 @@ class PaddedPairStream:
 
     `batch_tokens` limits rows times the width of the wider side, padding included. A longer pair makes a batch of its
     own. A `sampler` is called after a batch is planned: where it draws longer segmentations, rows exceed the limit.
+    `noise` is made twice: for the lengths by which a pool is sorted, and for the batches.
     """
 
     uniform = False
@@ -175,17 +235,22 @@ class PaddedPairStream:
         seed: int,
         sampler: Sampler | None = None,
         pool: int = POOL,
+        *,
+        noise: PairNoise | None = None,
     ) -> None:
         self.batch_tokens = batch_tokens
         self.seed = seed
         self.pool = pool
-        self._rows = PairRows(corpora, tokens, seed, sampler)
+        self._rows = PairRows(corpora, tokens, seed, sampler, noise)
         self._mixture = Mixture([len(each.corpus) for each in corpora], [each.weight for each in corpora], seed)
 
     def epoch(self, epoch: int) -> Iterator[Planned[PaddedBatch]]:
-        source, target = self._rows.source_widths, self._rows.target_widths
         order = self._mixture.order(epoch)
-        for pool in epoch_batches(order, source, target, self.batch_tokens, self.seed, epoch, self.pool):
+
+        def widths(members: Indices) -> tuple[Widths, Widths]:
+            return self._rows.exact_widths(members, epoch)
+
+        for pool in epoch_batches(order, widths, self.batch_tokens, self.seed, epoch, self.pool):
             for members in pool:
                 yield self._plan(members, epoch)
 
@@ -208,23 +273,9 @@ def ordered_pairs(
     source_language: str = "",
 ) -> Iterator[PaddedBatch]:
     """Every pair (or the first `limit`) exactly once, sorted by length: their order does not matter."""
-    rows = PairRows([TrainCorpus(corpus, 1.0, source_language, target_language)], tokens, 0, None)
+    rows = PairRows([TrainCorpus(corpus, 1.0, source_language, target_language)], tokens, 0)
     count = min(limit, len(corpus)) if limit else len(corpus)
     source, target = rows.source_widths[:count], rows.target_widths[:count]
     order = by_length(source, target)
     for members in cut(order, np.maximum(source, target)[order], batch_tokens):
         yield rows.batch(members, 0)
-
-
-def gather(ids: NDArray[Any], starts: Ids, lengths: Ids) -> Ids:
-    """[sum of lengths] int64: `ids[starts[i] : starts[i] + lengths[i]]` for each i, end to end."""
-    return np.asarray(ids).take(run_indices(starts, lengths)).astype(np.int64)
-
-
-def run_indices(starts: Ids, lengths: Ids) -> Ids:
-    """The indices `starts[i]`, `starts[i] + 1`, ... of each run, end to end.
-
-    They name where runs come from, or where they go: in a padded block, row i begins at i * width.
-    """
-    ends = np.cumsum(lengths)
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)

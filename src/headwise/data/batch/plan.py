@@ -4,7 +4,7 @@ Widths are those of the tensors, special tokens included. A batch costs rows * w
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,13 +56,22 @@ class Mixture:
 
 
 def epoch_batches(
-    order: Indices, source: Widths, target: Widths, budget: int, seed: int, epoch: int, pool: int = POOL
+    order: Indices,
+    widths: Callable[[Indices], tuple[Widths, Widths]],
+    budget: int,
+    seed: int,
+    epoch: int,
+    pool: int = POOL,
 ) -> Iterator[list[Indices]]:
-    """The batches of an epoch, pool by pool: sorted by length inside a pool, then in random order."""
+    """The batches of an epoch, pool by pool: sorted by length inside a pool, then in random order.
+
+    `widths` gives the widths of the two sides of examples.
+    """
     for number, start in enumerate(range(0, len(order), pool)):
         members = order[start : start + pool]
-        members = members[by_length(source[members], target[members])]
-        batches = cut(members, np.maximum(source[members], target[members]), budget)
+        source, target = widths(members)
+        sort = by_length(source, target)
+        batches = cut(members[sort], np.maximum(source, target)[sort], budget)
         shuffled = np.random.default_rng([seed, epoch, number]).permutation(len(batches))
         yield [batches[i] for i in shuffled]
 

@@ -87,7 +87,7 @@ class EncodedCorpus:
 class Flat(NamedTuple):
     """Sequences end to end, in memory."""
 
-    ids: Ids
+    ids: NDArray[Any]
     lengths: NDArray[np.int64]
 
     @classmethod
@@ -97,6 +97,10 @@ class Flat(NamedTuple):
         if len(wide) and not 0 <= wide.min() <= wide.max() <= np.iinfo(kind).max:
             raise ValueError(f"token ids from {wide.min()} to {wide.max()} do not fit {kind}")
         return cls(wide.astype(kind), lengths)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Flat"]) -> "Flat":
+        return cls(np.concatenate([part.ids for part in parts]), np.concatenate([part.lengths for part in parts]))
 
     def select(self, kept: NDArray[np.bool_]) -> "Flat":
         return Flat(self.ids[np.repeat(kept, self.lengths)], self.lengths[kept])
@@ -155,3 +159,17 @@ def map_array(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
     if not path.stat().st_size:  # an empty file cannot be mapped
         return np.zeros(0, kind)
     return np.memmap(path, kind, mode="r")
+
+
+def gather(ids: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[sum of lengths] int64: `ids[starts[i] : starts[i] + lengths[i]]` for each i, end to end."""
+    return np.asarray(ids).take(run_indices(starts, lengths)).astype(np.int64)
+
+
+def run_indices(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The indices `starts[i]`, `starts[i] + 1`, ... of each run, end to end.
+
+    They name where runs come from, or where they go: in a padded block, row i begins at i * width.
+    """
+    ends = np.cumsum(lengths)
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)

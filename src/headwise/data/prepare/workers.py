@@ -17,7 +17,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, TypeVar
 
@@ -41,7 +41,7 @@ def available() -> int:
     return min(cores, MOST) if cores > 1 and sys.executable else 0
 
 
-class _Job(NamedTuple):
+class WorkerJob(NamedTuple):
     """The function that is applied to each chunk, and its shared argument."""
 
     number: int
@@ -57,7 +57,7 @@ class _Child:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.job = -1
 
-    def ask(self, job: _Job, task: Any) -> tuple[bool, Any]:
+    def ask(self, job: WorkerJob, task: Any) -> tuple[bool, Any]:
         """Whether the call succeeded, and its result or error; raises OSError or EOFError if the child has ended."""
         tasks, replies = self.process.stdin, self.process.stdout
         assert tasks is not None
@@ -97,6 +97,10 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the children."""
         self._closed = True
         for child in self._children:
             child.end()
@@ -111,12 +115,26 @@ class Workers:
         here = FEW if self.count and self._threads is None else 0
         for task in islice(remaining, here) if self.count else remaining:
             yield task, function(shared, task)
-        following = next(remaining, None)
-        if following is None:
+        first = next(remaining, None)
+        if first is not None:
+            yield from self.run(self.job(function, shared), chain([first], remaining))
+
+    def job(self, function: Callable[[Shared, Task], Result], shared: Shared) -> WorkerJob:
+        """A job for `run`. Its shared argument is sent to each child once, however often it is run."""
+        self._jobs += 1
+        pickled = pickle.dumps((True, (function, shared)), pickle.HIGHEST_PROTOCOL) if self.count else b""
+        return WorkerJob(self._jobs, function, shared, pickled)
+
+    def run(self, job: WorkerJob, tasks: Iterable[Task]) -> Generator[tuple[Task, Any], None, None]:
+        """Each task with its result, in order."""
+        if not self.count:
+            for task in tasks:
+                yield task, job.function(job.shared, task)
             return
-        job = self._job(function, shared)
+        remaining = iter(tasks)
+        following = next(remaining, None)
         threads = self._started()
-        waiting: deque[tuple[Task, Future[Result]]] = deque()
+        waiting: deque[tuple[Task, Future[Any]]] = deque()
         try:
             while following is not None:
                 waiting.append((following, threads.submit(self._ask, job, following)))
@@ -131,10 +149,6 @@ class Workers:
             for _, future in waiting:
                 future.cancel()
 
-    def _job(self, function: Callable[[Any, Any], Any], shared: Any) -> _Job:
-        self._jobs += 1
-        return _Job(self._jobs, function, shared, pickle.dumps((True, (function, shared)), pickle.HIGHEST_PROTOCOL))
-
     def _started(self) -> ThreadPoolExecutor:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.count, "data-worker")
@@ -146,7 +160,7 @@ class Workers:
                     self._idle.put(None)
         return self._threads
 
-    def _ask(self, job: _Job, task: Any) -> Any:
+    def _ask(self, job: WorkerJob, task: Any) -> Any:
         child = self._idle.get()
         reply: tuple[bool, Any] | None = None
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,11 +126,7 @@ def _encoded(tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> tuple[Flat, 
         parts.append((source.select(fitting), target.select(fitting)))
     if not parts:
         raise DataError("there are no pairs in these files")
-    return _joined([source for source, _ in parts]), _joined([target for _, target in parts])
-
-
-def _joined(parts: Sequence[Flat]) -> Flat:
-    return Flat(np.concatenate([part.ids for part in parts]), np.concatenate([part.lengths for part in parts]))
+    return Flat.joined([source for source, _ in parts]), Flat.joined([target for _, target in parts])
 
 
 def _first(sequences: Flat, count: int) -> list[Ids]:

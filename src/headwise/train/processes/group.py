@@ -133,6 +133,11 @@ def _outcome(call: Callable[[], T]) -> tuple[T | None, BaseException | None]:
         return None, error
 
 
+def local_processes() -> int:
+    """How many processes of this run there are on this machine."""
+    return max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1"))) if all(name in os.environ for name in LAUNCHED) else 1
+
+
 @contextlib.contextmanager
 def joined(device: str = "auto") -> Iterator[tuple[ProcessGroup, torch.device]]:
     """Join the group of this run, if torchrun started one; yields the group and the device of this process."""

@@ -11,8 +11,11 @@ from torch import Tensor, nn
 from headwise.config import Recipe
 from headwise.data.batch.packed_pairs import PackedBatch, PackedPairStream
 from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream, ordered_pairs
+from headwise.data.noise.noisy_texts import WORDS, Noisemaker
+from headwise.data.noise.pair_noise import PairNoise
 from headwise.data.prepare.parallel_text import PairPreparation, directions, tag_languages, tested_files
 from headwise.data.prepare.result import Prepared, SourceFile, ValidSet
+from headwise.data.prepare.workers import available
 from headwise.data.read.corpus import corpus_languages, read_corpus
 from headwise.decode.engines.table import AUTO
 from headwise.decode.translation import TranslateOptions
@@ -26,12 +29,14 @@ from headwise.nn.kernels import usable_on
 from headwise.text.tokenizer import Ids, Keys
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored, note_few
+from headwise.train.processes.group import local_processes
 from headwise.train.report.card import translation_card
 from headwise.train.run_folder import DATA_KEY, data_folder, read_data_key
 from headwise.train.set_names import test_set_names, validation_set_names
 from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
 from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, divergence, prediction_loss
+from headwise.train.tasks.word_pairs import word_pairs
 
 PairBatch = PaddedBatch | PackedBatch
 
@@ -83,7 +88,7 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         recipe,
         prepared,
         loaded,
-        batch_stream(recipe, prepared, packed),
+        batch_stream(recipe, prepared, packed, pair_noise(recipe, prepared, device, say)),
         teacher_forcing(recipe.train.label_smoothing, recipe.train.agreement),
         validator(
             loaded,
@@ -181,7 +186,21 @@ def packs(recipe: Recipe, run: Path, model: nn.Module, device: torch.device) -> 
     return wanted == "always" or (wanted == "auto" and possible and device.type == "cuda" and usable_on(device))
 
 
-def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> PaddedPairStream | PackedPairStream:
+def pair_noise(recipe: Recipe, prepared: Prepared, device: torch.device, say: Say) -> PairNoise | None:
+    """The noise of the recipe; None if it has none. A GPU is not to wait for it: then child processes make it."""
+    shares, corpora = recipe.data.noise.shares, prepared.train
+    if not shares:
+        return None
+    words = word_pairs(prepared.folder, prepared.tokenizer, corpora, say) if WORDS in shares else {}
+    directions = tuple((each.source_language, each.target_language) for each in corpora)
+    maker = Noisemaker(prepared.tokenizer, directions, recipe.data.max_tokens, words)
+    workers = available() // local_processes() if device.type == "cuda" else 0
+    return PairNoise(maker, shares, [each.corpus for each in corpora], recipe.seed, workers)
+
+
+def batch_stream(
+    recipe: Recipe, prepared: Prepared, packed: bool = False, noise: PairNoise | None = None
+) -> PaddedPairStream | PackedPairStream:
     text, tokenizer = recipe.text, prepared.tokenizer
 
     def sampler(ids: Ids, lengths: Ids, keys: Keys) -> tuple[Ids, Ids]:
@@ -189,8 +208,8 @@ def batch_stream(recipe: Recipe, prepared: Prepared, packed: bool = False) -> Pa
 
     settings = (prepared.train, tokenizer, recipe.train.batch_tokens, recipe.seed, sampler if text.sampling else None)
     if packed:
-        return PackedPairStream(*settings, position_limit=recipe.model.position_limit)
-    return PaddedPairStream(*settings)
+        return PackedPairStream(*settings, noise=noise, position_limit=recipe.model.position_limit)
+    return PaddedPairStream(*settings, noise=noise)
 
 
 def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Module, PairBatch], TokenLoss]:

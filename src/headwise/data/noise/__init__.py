@@ -1,0 +1,1 @@
+"""Noise in training pairs: capitals, typos, tags and other things that users write and corpora lack."""
