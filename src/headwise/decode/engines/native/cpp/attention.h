@@ -26,11 +26,12 @@ struct Query {
   float* weights;  // receives the attention weights of all slots of all blocks, or null
 };
 
-// Scores of sixteen keys at once, in four partial sums, because every addition would wait for the one before it.
-// The key/value caches exceed the CPU's: the values and the `next` keys are prefetched meanwhile.
+// Scores of sixteen keys together, in four partial sums: in one, every addition would wait for the one before it.
+// The key/value cache is larger than the CPU's caches: the values and the `next` keys are prefetched meanwhile.
 template <int Rows>
 inline void score_block(
-    const Query* queries, const Cached* keys, const Cached* values, const Cached* next, int head_width, __m512* scores) {
+    const Query* queries, const Cached* keys, const Cached* values, const Cached* next, int head_width,
+    __m512* scores) {
   __m512 sums[Rows][4];
 #pragma GCC unroll 4
   for (int r = 0; r < Rows; r++) {
@@ -78,7 +79,7 @@ inline void mix_values(
     for (int r = 0; r < Rows; r++) {
       open |= queries[r].mask[block];
     }
-    for (; open; open &= open - 1) {  // only what was written: other slots may hold anything
+    for (; open; open &= open - 1) {  // only slots that were written: others may hold anything, NaN included
       const int slot = __builtin_ctz(open);
       const Cached* value = values + size_t(slot) * past.head_width;
 #pragma GCC unroll 4
@@ -101,7 +102,7 @@ inline void mix_values(
   }
 }
 
-// `weights` has room for a float a slot and query.
+// Attention of `Rows` queries over the same keys and values. `weights` has room for one float per slot and query.
 template <int Rows>
 void attend_together(const Query* queries, const Past& past, float* weights) {
   const size_t stride = size_t(past.count) * kSlots;
@@ -113,7 +114,7 @@ void attend_together(const Query* queries, const Past& past, float* weights) {
   for (int block = 0; block < past.count; block++) {
     __m512 scores[Rows];
     const Cached* head = past.blocks[block] + past.offset;
-    // After the last block come, most likely, the next head's keys in the first.
+    // After the last block come, most likely, the keys of the next head in the first block.
     const bool last = block + 1 == past.count;
     const Cached* next = past.blocks[last ? 0 : block + 1] + past.offset + (last ? head_size(past.head_width) : 0);
     score_block<Rows>(queries, keys_of(head), values_of(head, past.head_width), next, past.head_width, scores);

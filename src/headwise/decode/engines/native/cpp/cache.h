@@ -2,9 +2,9 @@
 //
 // A block holds its entries for all layers. The keys of a head are transposed, [head width][16], so that one run of
 // multiply-adds gives sixteen scores; its values are [16][head width].
-// A cache grows by blocks, and entries never move. All hypotheses of a sentence share its blocks. Each step gives every
-// hypothesis a slot for its new entry, and a bit mask tells which slots belong to the past of a hypothesis: reordering a
-// beam copies masks only. A slot in no live hypothesis's past is free for the next entry.
+// A cache grows by blocks, and entries never move. All hypotheses of a sentence share its blocks. Each step assigns
+// every hypothesis a slot for its new entry, and a bit mask marks the slots that belong to the past of a hypothesis:
+// reordering a beam copies masks only. A slot that no live hypothesis has in its past is free for the next entry.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace headwise {
 
 constexpr int kSlots = 16;
-using Cached = uint16_t;  // float16: half the memory to read, and 16 times as exact as the int8 products
+using Cached = uint16_t;  // float16: half the memory traffic of float32, and 16 times as exact as int8
 using SlotMask = uint16_t;  // one bit per slot of a block
 
 inline SlotMask first_slots(int count) { return count >= kSlots ? SlotMask(-1) : SlotMask((1u << count) - 1); }
@@ -37,7 +37,7 @@ inline __m512 from_cache(const Cached* values) {
 }
 
 inline void to_cache(const float* values, Cached* to) {
-  constexpr float kLargest = 65504.0f;  // the largest float16; the order of operands keeps NaN
+  constexpr float kLargest = 65504.0f;  // the largest float16; min and max in this operand order keep NaN
   __m512 x = _mm512_loadu_ps(values);
   x = _mm512_min_ps(_mm512_set1_ps(kLargest), _mm512_max_ps(_mm512_set1_ps(-kLargest), x));
   _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
@@ -56,7 +56,7 @@ inline void store_entry(Cached* head, int head_width, int slot, const float* key
   }
 }
 
-// Hands out blocks, and keeps returned ones for the next search, up to a limit.
+// Allocates blocks, and keeps freed ones for the next search, up to a limit.
 class BlockStore {
  public:
   ~BlockStore() {
@@ -121,7 +121,7 @@ class Caches {
 
   ~Caches() {
     for (Sentence& sentence : sentences_) {
-      leave(sentence);
+      release_blocks(sentence);
     }
   }
 
@@ -149,13 +149,13 @@ class Caches {
     group();
     for (Sentence& sentence : sentences_) {
       if (sentence.rows.empty()) {
-        leave(sentence);
+        release_blocks(sentence);
       }
     }
   }
 
   // Assigns each hypothesis a slot for its new entry.
-  void give_slots() {
+  void assign_slots() {
     std::vector<SlotMask> taken;
     for (Sentence& sentence : sentences_) {
       taken.assign(sentence.past.size(), 0);
@@ -214,7 +214,7 @@ class Caches {
     }
   }
 
-  void leave(Sentence& sentence) {
+  void release_blocks(Sentence& sentence) {
     store_.give_back(sentence.memory);
     store_.give_back(sentence.past);
   }

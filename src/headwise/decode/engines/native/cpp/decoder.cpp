@@ -1,4 +1,4 @@
-// The C interface that library.py calls. Functions that can fail return an error number; none throws.
+// The C interface that library.py calls. Functions that can fail return an error code; none throws.
 #include <memory>
 #include <mutex>
 #include <new>
@@ -10,9 +10,9 @@ namespace {
 
 using namespace headwise;
 
-enum Error : int { kNone = 0, kNoMemory = 1, kBadToken = 2, kBadRow = 3, kNoWayOn = 4, kOther = 5 };
+enum Error : int { kNone = 0, kNoMemory = 1, kBadToken = 2, kBadRow = 3, kNoNextToken = 4, kOther = 5 };
 
-// A search holds its engine alive.
+// A search keeps its engine alive.
 struct Search {
   std::shared_ptr<Engine> engine;
   Caches caches;
@@ -27,8 +27,8 @@ int guarded(Body&& body) {
     return body();
   } catch (const std::bad_alloc&) {
     return kNoMemory;
-  } catch (const NoWayOn&) {
-    return kNoWayOn;
+  } catch (const NoNextToken&) {
+    return kNoNextToken;
   } catch (...) {
     return kOther;
   }
@@ -158,8 +158,8 @@ int headwise_selection_new(EngineHandle* engine, const int64_t* tokens, int coun
 
 void headwise_selection_free(SelectionHandle* selection) { delete selection; }
 
-// Before the first step: the tokens that each sentence may use besides the common ones, ascending, one sentence after the
-// other, and their counts. At a step where none has at least the log-probability `sure`, all tokens are allowed.
+// Before the first step: the tokens that each sentence may use besides the common ones, ascending, one sentence after
+// the other, and their counts. At a step where none has at least the log-probability `sure`, all tokens are allowed.
 int headwise_search_restrict(Search* search, const SelectionHandle* common, const int64_t* tokens,
                              const int64_t* counts, float sure) {
   return guarded([&]() -> int {
@@ -239,7 +239,7 @@ int headwise_beam_new(Search* search, const SearchSettings* settings, const int6
 
 void headwise_beam_free(BeamSearch* beam) { delete beam; }
 
-// Searches on to length `limit`, for which the table has positions; `done`: all sentences are.
+// Continues the search up to length `limit`, for which the table has positions; `done`: all sentences are finished.
 int headwise_beam_run(BeamSearch* beam, Search* search, const float* position_rows, const float* cosine,
                       const float* sine, int pairs, int limit, int* done) {
   return guarded([&]() -> int {

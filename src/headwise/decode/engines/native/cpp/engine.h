@@ -42,7 +42,7 @@ class Engine {
   explicit Engine(int threads) : threads_(std::make_unique<Threads>(threads)), scratch_(threads) {}
 
   ~Engine() {
-    if (!threads_->belong_here()) {
+    if (!threads_->belong_to_this_process()) {
       threads_.release();  // in a forked process there are no threads to join
     }
   }
@@ -55,11 +55,11 @@ class Engine {
   void model_is_complete() { store_.set_size(std::max(model_.past_size, model_.memory_size)); }
 
   void start(Caches& caches, const Sources& sources, const Positions& positions) {
-    wake_after_fork();
+    restart_after_fork();
     for (int sentence = 0; sentence < sources.sentences; sentence++) {
       caches.add_sentence(int(sources.lengths[sentence]));
     }
-    // Some sentences at a time, so that intermediate rows stay in the CPU's caches.
+    // A few sentences at a time, so that intermediate rows stay in the CPU's caches.
     std::vector<Sentence>& sentences = caches.sentences();
     const int64_t* tokens = sources.tokens;
     const int64_t* token_positions = sources.positions;
@@ -77,12 +77,12 @@ class Engine {
   }
 
   // Decodes the next token of each row, all at the same position: extends the caches, and ranks the tokens that may
-  // follow if `ranking` asks for them.
+  // follow, if `ranking` has room for them.
   void step(Caches& caches, const int64_t* tokens, const Positions& positions, const Ranking& ranking,
             const Capture& capture = {}) {
-    wake_after_fork();
+    restart_after_fork();
     const int rows = caches.rows();
-    caches.give_slots();
+    caches.assign_slots();
     const std::vector<const Sentence*> living = caches.living();
     make_room(model_.target, rows);
     size_t blocks = 0;
@@ -96,7 +96,7 @@ class Engine {
     expect_inputs(model_.target.width);
     threads_->for_ranges(rows, [&](int begin, int end, int) {
       for (int row = begin; row < end; row++) {
-        enter(model_.target, row, int(tokens[row]), positions.rows);
+        embed_token(model_.target, row, int(tokens[row]), positions.rows);
       }
     });
     int layer = -1;  // counts the layers with cross-attention
@@ -129,14 +129,14 @@ class Engine {
 
   // Packs tokens for `restrict`.
   std::shared_ptr<const Selection> select(const int64_t* tokens, int count) {
-    wake_after_fork();
+    restart_after_fork();
     return std::make_shared<Selection>(*threads_, *model_.output, std::vector<int32_t>(tokens, tokens + count));
   }
 
   // Restricts the sentences of a search to the `common` tokens and their own (see shortlist.h).
   void restrict(Caches& caches, std::shared_ptr<const Selection> common, const int64_t* tokens, const int64_t* counts,
                 float sure) {
-    wake_after_fork();
+    restart_after_fork();
     caches.shortlist = std::make_shared<Shortlist>(*threads_, *model_.output, std::move(common), tokens, counts,
                                                    int(caches.sentences().size()), sure);
   }
@@ -152,8 +152,8 @@ class Engine {
     std::vector<Query> queries;
   };
 
-  void wake_after_fork() {
-    if (!threads_->belong_here()) {
+  void restart_after_fork() {
+    if (!threads_->belong_to_this_process()) {
       const int count = threads_->count();
       threads_.release();
       threads_ = std::make_unique<Threads>(count);
@@ -184,7 +184,7 @@ class Engine {
     quantised_ = {quantised_values_.data(), 0, quantised_scales_.data(), quantised_sums_.data()};
   }
 
-  // Sizes the buffers for rows per sentence and blocks of its cache; `tokens`: of a source that attends to itself.
+  // Sizes the buffers for rows per sentence and blocks of its cache; `tokens`: length of a source in self-attention.
   void make_attention_room(const Side& side, size_t rows, size_t blocks, size_t tokens) {
     size_t queries = 0;
     size_t entries = 0;
@@ -216,7 +216,7 @@ class Engine {
   void expect_inputs(int inputs) { quantised_.stride = quantised_stride(inputs); }
 
   // Embeds a token as a row of the states.
-  void enter(const Side& side, int row, int token, const float* position) {
+  void embed_token(const Side& side, int row, int token, const float* position) {
     float* x = states_.data() + row * width_;
     side.embedding->row(token, side.embedding_factor, x);
     std::fill(x + side.width, x + width_, 0.0f);
@@ -225,11 +225,11 @@ class Engine {
         x[k] += position[k];
       }
     }
-    settle(side, row, side.embedding_norm, side.norm_before(0));
+    normalise_and_quantise(side, row, side.embedding_norm, side.norm_before(0));
   }
 
   // Between two sublayers: the norm after one and the norm before the next, whose input is quantised.
-  void settle(const Side& side, int row, const Norm* after, const Norm* before) {
+  void normalise_and_quantise(const Side& side, int row, const Norm* after, const Norm* before) {
     float* x = states_.data() + row * width_;
     if (after) {
       normalise(x, *after, side.width, x);
@@ -271,7 +271,7 @@ class Engine {
       expect_inputs(side.width);
       threads_->for_ranges(rows, [&](int begin, int end, int) {
         for (int row = begin; row < end; row++) {
-          settle(side, row, sublayer.norm_after, side.norm_before(index + 1));
+          normalise_and_quantise(side, row, sublayer.norm_after, side.norm_before(index + 1));
         }
       });
     }
@@ -293,7 +293,7 @@ class Engine {
     threads_->for_ranges(rows, [&](int begin, int end, int) {
       for (int row = begin; row < end; row++) {
         const float* position = positions.rows ? positions.rows + size_t(token_positions[row]) * side.width : nullptr;
-        enter(side, row, int(tokens[row]), position);
+        embed_token(side, row, int(tokens[row]), position);
       }
     });
     run(side, rows, [&](const Sublayer& sublayer) {
@@ -308,13 +308,14 @@ class Engine {
     });
     for (const Sublayer& sublayer : model_.target.sublayers) {
       if (sublayer.kind == Kind::kCrossAttention) {
-        remember(sentences, count, rows, firsts, sublayer);
+        store_memory(sentences, count, rows, firsts, sublayer);
       }
     }
   }
 
   // Stores the keys and values of the encoded rows for one layer of the decoder.
-  void remember(Sentence* sentences, int count, int rows, const std::vector<int>& firsts, const Sublayer& sublayer) {
+  void store_memory(Sentence* sentences, int count, int rows, const std::vector<int>& firsts,
+                    const Sublayer& sublayer) {
     const size_t stride = row_stride(sublayer.memory->outputs());
     const int width = sublayer.head_width;
     multiply_rows<Write::kStore>(rows, *sublayer.memory, projected_.data(), stride);

@@ -1,7 +1,7 @@
 // Matrix products in int8.
 //
-// A weight is stored as its int8 value + 128, unsigned, because the instruction multiplies unsigned by signed bytes; the
-// sum of the inputs takes the 128 out again:
+// A weight is stored as its int8 value + 128, unsigned, because the instruction multiplies unsigned by signed bytes;
+// the sum of the inputs corrects for the 128:
 //   y[m][n] = (sum_k x[m][k] * w[n][k] - 128 * sum_k x[m][k]) * row_scale[m] * scale[n] + bias[n]
 // Integers add up exactly, so the result of a row does not depend on the rows that are computed with it.
 #pragma once
@@ -38,13 +38,13 @@ class Matrix {
       for (int input = 0; input < inputs; input += kQuad, to += kPanel * kQuad) {
         uint32_t quad;
         std::memcpy(&quad, from + input, sizeof quad);
-        quad ^= 0x80808080u;  // plus 128, in four bytes at once
+        quad ^= 0x80808080u;  // adds 128 to each of the four bytes
         std::memcpy(to, &quad, sizeof quad);
       }
     }
   }
 
-  // An empty matrix, to be filled with outputs of other matrices; the rest is `filler`, by default never the likeliest.
+  // An empty matrix, to be filled with outputs of other matrices; the rest is `filler`, by default minus infinity.
   Matrix(int outputs, int inputs, float filler = -kInfinity)
       : inputs_(inputs), outputs_(outputs), panels_(round_up(outputs, kPanel) / kPanel) {
     const size_t padded = size_t(panels_) * kPanel;
@@ -105,7 +105,7 @@ inline size_t row_stride(int outputs) { return size_t(round_up(outputs, kPanel))
 
 enum class Write { kStore, kAdd };
 
-// sums += four products each. In assembler, because GCC moves the sums of the intrinsic from register to register.
+// Adds four products to each sum. In assembler, because GCC copies the sums of the intrinsic between registers.
 inline void multiply_and_add(__m512i& sums, __m512i weights, __m512i inputs) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(weights), "v"(inputs));
 }
@@ -122,7 +122,7 @@ inline void finish(__m512i sum, __m512i shift, __m512 row_scale, const float* sc
   _mm512_storeu_ps(to, y);
 }
 
-// From so many rows on, a panel takes long enough to prefetch the next one; a single row only waits for memory.
+// From this many rows on, a panel takes long enough to prefetch the next one; a single row only waits for memory.
 constexpr int kPrefetchRows = 4;
 
 // Multiplies `Rows` rows by one panel. The loops over rows must be unrolled to keep the sums in registers.

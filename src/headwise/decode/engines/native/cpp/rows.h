@@ -12,7 +12,7 @@ struct Norm {
   std::vector<float> weight;
   std::vector<float> bias;
   float epsilon;
-  bool centred;  // LayerNorm takes the mean out first, RMSNorm does not
+  bool centred;  // LayerNorm subtracts the mean first, RMSNorm does not
 };
 
 // LayerNorm or RMSNorm of x; y may be x.
@@ -95,7 +95,7 @@ inline void activate_as(float* x, int width, const float* gated) {
   }
 }
 
-// Applies an activation to x [width] in place; multiplies by `gated`, where there is a gate.
+// Applies an activation to x [width] in place, and multiplies by `gated`, unless that is null.
 inline void activate(float* x, int width, Activation kind, const float* gated) {
   switch (kind) {
     case Activation::kRelu: return activate_as<Activation::kRelu>(x, width, gated);

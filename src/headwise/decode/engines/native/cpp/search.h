@@ -1,7 +1,7 @@
 // Greedy and beam search over an engine, without Python between tokens.
 //
-// The rules are those of search/beam.py, which tests hold this to: the same hypotheses, with the same scores to the last
-// bit. Repeated n-grams and sampling are left to Python.
+// The same rules as in search/beam.py: tests compare both, hypotheses and scores, to the last bit. Repeated n-grams and
+// sampling are left to Python.
 #pragma once
 
 #include <algorithm>
@@ -27,12 +27,12 @@ struct SearchSettings {
   double length_penalty;
 };
 
-// Thrown where a model leaves no possible next token: it breaks its contract, and any output would be made up.
-struct NoWayOn : std::runtime_error {
-  NoWayOn() : std::runtime_error("no possible next token") {}
+// Thrown if a model leaves no possible next token: its log-probabilities are NaN or minus infinity.
+struct NoNextToken : std::runtime_error {
+  NoNextToken() : std::runtime_error("no possible next token") {}
 };
 
-// A result; its tokens are found from the last one backwards.
+// A result; its tokens are read from the last node back to the first.
 struct Ended {
   int32_t node;
   int32_t length;  // including the end token
@@ -55,7 +55,7 @@ class BeamSearch {
     }
   }
 
-  // Searches on to length `limit`, for which the table has positions; true once all sentences are done.
+  // Continues the search up to length `limit`, for which the table has positions; true once all sentences are done.
   bool run(Engine& engine, Caches& caches, const Positions& table, int limit) {
     const int width = engine.model().target.width;
     while (!rows_.empty() && length_ < limit) {
@@ -67,7 +67,7 @@ class BeamSearch {
         here.rotation.cosine += size_t(length_) * here.rotation.pairs;
         here.rotation.sine += size_t(length_) * here.rotation.pairs;
       }
-      ask(engine, caches, here);
+      find_likeliest(engine, caches, here);
       length_++;
       if (settings_.beam == 1) {
         take_likeliest(caches);
@@ -125,7 +125,8 @@ class BeamSearch {
 
   // The ranking score, as in hypothesis.py.
   double score(double log_probability, int64_t length) const {
-    return log_probability / std::pow(double(std::max<int64_t>(length - settings_.unscored, 1)), settings_.length_penalty);
+    const double counted = double(std::max<int64_t>(length - settings_.unscored, 1));
+    return log_probability / std::pow(counted, settings_.length_penalty);
   }
 
   bool admits(const Target& target, double score, int count) const {
@@ -142,11 +143,11 @@ class BeamSearch {
   }
 
   // Finds the likeliest next tokens of each row, `count_` of them, within the constraints.
-  void ask(Engine& engine, Caches& caches, const Positions& positions) {
+  void find_likeliest(Engine& engine, Caches& caches, const Positions& positions) {
     const int rows = int(rows_.size());
     const int vocabulary = engine.model().output->outputs();
-    const int asked = settings_.beam == 1 ? 1 : (1 + int(ends_.size())) * settings_.beam;
-    count_ = std::min(asked, vocabulary);
+    const int wanted = settings_.beam == 1 ? 1 : (1 + int(ends_.size())) * settings_.beam;
+    count_ = std::min(wanted, vocabulary);
     tokens_.resize(rows);
     for (int row = 0; row < rows; row++) {
       tokens_[row] = rows_[row].node == kRoot ? settings_.sos : nodes_[rows_[row].node].token;
@@ -178,7 +179,7 @@ class BeamSearch {
     for (int row = 0; row < int(rows_.size()); row++) {
       const float value = values_[row];
       if (!(value > -kInfinity)) {  // minus infinity or NaN
-        throw NoWayOn();
+        throw NoNextToken();
       }
       Target& target = targets_[rows_[row].sentence];
       const Continuation made{row, int32_t(found_[row]), rows_[row].total + value};
@@ -189,7 +190,7 @@ class BeamSearch {
         kept.push_back(row);
       }
     }
-    go_on(caches, std::move(next), kept);
+    continue_with(caches, std::move(next), kept);
   }
 
   void take_beam(Caches& caches) {
@@ -210,7 +211,7 @@ class BeamSearch {
         }
       }
     }
-    go_on(caches, std::move(next), kept);
+    continue_with(caches, std::move(next), kept);
   }
 
   // Sorts the likeliest continuations of a sentence's rows into those that end and those that live on. An end token
@@ -257,7 +258,7 @@ class BeamSearch {
       }
     }
     for (const Ended& one : picked) {
-      // Of equals the first found stays in front; unfinished ones come after all finished ones.
+      // Of equal scores the first found comes first; unfinished ones come after all finished ones.
       const auto behind = [&one](const Ended& other) {
         return one.finished != other.finished ? one.finished : one.score > other.score;
       };
@@ -268,10 +269,10 @@ class BeamSearch {
     }
   }
 
-  // Whether a live hypothesis may still enter the n-best; search/beam.py has the proof.
+  // Whether a live hypothesis may still embed_token the n-best; search/beam.py has the proof.
   bool goes_on(const Target& target) const {
     if (living_.empty() && target.best.empty()) {
-      throw NoWayOn();
+      throw NoNextToken();
     }
     if (living_.empty() || length_ == target.limit) {
       return false;
@@ -284,7 +285,7 @@ class BeamSearch {
     return settings_.exact || admits(target, score(best, length_), settings_.kept);
   }
 
-  void go_on(Caches& caches, std::vector<Row>&& next, const std::vector<int64_t>& kept) {
+  void continue_with(Caches& caches, std::vector<Row>&& next, const std::vector<int64_t>& kept) {
     const bool all = settings_.beam == 1 && next.size() == rows_.size();
     rows_ = std::move(next);
     if (!all) {

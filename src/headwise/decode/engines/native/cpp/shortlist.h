@@ -1,7 +1,7 @@
 // A vocabulary shortlist: the tokens that each sentence of a search may use.
 //
 // The matrix rows of the tokens that all sentences may use are packed once; those of the other tokens are packed per
-// search, for all its sentences together. Each sentence then gathers its own logits, in an order of its own: so its
+// search, for all its sentences together. Each sentence then gathers its own logits in its own order, so that its
 // result does not depend on the other sentences.
 #pragma once
 
@@ -44,7 +44,10 @@ class Shortlist {
   // `tokens` of all sentences one after the other, `counts` per sentence; ascending in a sentence, none in `common`.
   Shortlist(Threads& threads, const Matrix& whole, std::shared_ptr<const Selection> common, const int64_t* tokens,
             const int64_t* counts, int sentences, float sure)
-      : sure_(sure), common_(std::move(common)), sentences_(sentences), others_(threads, whole, any(whole, tokens, counts, sentences)) {
+      : sure_(sure),
+        common_(std::move(common)),
+        sentences_(sentences),
+        others_(threads, whole, union_of(whole, tokens, counts, sentences)) {
     std::vector<int32_t> place(whole.outputs());
     for (size_t i = 0; i < others_.tokens.size(); i++) {
       place[others_.tokens[i]] = int32_t(i);
@@ -63,12 +66,13 @@ class Shortlist {
   const Selection& others() const { return others_; }
   const Own& own(int sentence) const { return sentences_[sentence]; }
   size_t longest() const { return longest_; }
-  // The log-probability that the likeliest listed token must have, so that no other token is taken to be likelier.
+  // The log-probability that the likeliest listed token must have; below it, all tokens are scored.
   float sure() const { return sure_; }
 
  private:
   // The union of the sentences' tokens, ascending.
-  static std::vector<int32_t> any(const Matrix& whole, const int64_t* tokens, const int64_t* counts, int sentences) {
+  static std::vector<int32_t> union_of(const Matrix& whole, const int64_t* tokens, const int64_t* counts,
+                                       int sentences) {
     std::vector<bool> listed(whole.outputs());
     for (int sentence = 0; sentence < sentences; tokens += counts[sentence++]) {
       for (int64_t i = 0; i < counts[sentence]; i++) {

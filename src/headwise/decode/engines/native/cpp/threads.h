@@ -1,8 +1,8 @@
 // A thread pool that runs one parallel loop after another, with work stealing.
 //
 // Each thread has a share of the pieces, neighbours in order, so that it reads memory sequentially; a thread that has
-// finished its share helps the others. A loop is done when all pieces are, whoever did them: a thread that is late,
-// asleep or without a core delays the others only while it is inside a piece. So the engine keeps its pace on busy
+// finished its share helps the others. A loop is done when all pieces are, whichever thread did them: a thread that is
+// late, asleep or without a core delays the others only while it is inside a piece. So the engine stays fast on busy
 // machines.
 #pragma once
 
@@ -42,7 +42,7 @@ class Threads {
   int count() const { return count_; }
 
   // False in a forked child: the worker threads exist in the parent only.
-  bool belong_here() const { return owner_ == getpid(); }
+  bool belong_to_this_process() const { return owner_ == getpid(); }
 
   // Calls body(begin, end, thread) for ranges that make up [0, total), and returns when all calls have returned.
   // The result of a range must not depend on the thread, or on how the ranges are cut.

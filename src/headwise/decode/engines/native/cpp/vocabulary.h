@@ -63,7 +63,7 @@ class Vocabulary {
           }
           for (int row = first; row < last; row++) {
             float* of_row = logits + size_t(row - first) * kStride;
-            add_up(of_row, panels * kPanel, row, chunk);
+            add_chunk(of_row, panels * kPanel, row, chunk);
             if (ranking.table) {
               const int begins = first_panel * kPanel;
               const int real = std::min(panels * kPanel, matrix.outputs() - begins);
@@ -158,14 +158,14 @@ class Vocabulary {
           const Shortlist::Own& chosen = list.own(sentence_of(first + row));
           float* logits = logits_.data() + row * stride;
           gather(logits + common.width(), chosen.columns, own);
-          tops_[first + row] = finish_within(first + row, {logits, common.width(), common.tokens}, {own, padded(chosen), chosen.tokens},
-                        vocabulary, ranking, best);
+          tops_[first + row] = finish_within(first + row, {logits, common.width(), common.tokens},
+                                             {own, padded(chosen), chosen.tokens}, vocabulary, ranking, best);
         }
       });
     }
   }
 
-  static constexpr int kListedRows = 64;  // rows whose logits are computed at once
+  static constexpr int kListedRows = 64;  // rows whose logits are computed together
   static constexpr int kChunkPanels = 8;
   static constexpr int kStride = kChunkPanels * kPanel + kLanes;  // from row to row, see row_stride
   static constexpr int kRows = 32;  // rows whose logits of a chunk stay in the first-level cache
@@ -205,13 +205,13 @@ class Vocabulary {
     return _mm512_reduce_add_ps(sum);
   }
 
-  void add_up(const float* logits, int width, int row, int chunk) {
+  void add_chunk(const float* logits, int width, int row, int chunk) {
     const float top = largest_of(logits, width);
     maxima_[size_t(row) * stride_ + chunk] = top;
     sums_[size_t(row) * stride_ + chunk] = sum_of(logits, width, top);
   }
 
-  // Rounding must not give a probability above 1; this order of the comparison keeps NaN.
+  // Clips a log-probability that rounding has put above 0; this order of the comparison keeps NaN.
   static float at_most_certain(float log_probability) { return log_probability > 0.0f ? 0.0f : log_probability; }
 
   // Ranks the listed tokens of a row; returns the log-probability of the likeliest one, banned or not.
