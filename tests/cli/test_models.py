@@ -306,7 +306,7 @@ def test_classify_pictures(models: dict[str, Path], tmp_path: Path, capsys: Capt
     assert "cannot be read as an image" in wrong(capsys, *start, red, broken)
     assert "nowhere.png: no such file" in wrong(capsys, *start, tmp_path / "nowhere.png")
     assert "classifies texts" in wrong(capsys, "classify", "--model", models["classify"], "--images", red)
-    assert "classifies pictures" in wrong(capsys, "classify", "--model", models["images"], "A dog")
+    assert "classifies images" in wrong(capsys, "classify", "--model", models["images"], "A dog")
 
 
 # --- convert -------------------------------------------------------------------------------------------

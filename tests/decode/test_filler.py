@@ -66,7 +66,7 @@ def test_a_text_without_a_blank_or_too_long() -> None:
     filler = Filler(encoder(), device="cpu")
     with pytest.raises(DataError, match="no blank"):
         filler.fill("A dog")
-    with pytest.raises(DataError, match=f"knows {BERT.positions.max_positions} positions"):
+    with pytest.raises(DataError, match=f"has {BERT.positions.max_positions} positions"):
         filler.fill("___ " + "fish " * 100)
     assert filler.fill([]) == []
 

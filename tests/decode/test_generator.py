@@ -151,7 +151,7 @@ def test_learned_positions_have_an_end() -> None:
     generator = Generator(language_model(GPT), device="cpu")
     result = generator.generate("The cat", options=GenerateOptions(max_tokens=1000))
     assert len(generator.prompt_ids("The cat")) + len(result.ids) <= GPT.positions.max_positions
-    with pytest.raises(DataError, match="this model knows 48 positions"):
+    with pytest.raises(DataError, match="this model has 48 positions"):
         generator.generate("fish " * 100)
 
 
@@ -172,7 +172,7 @@ def test_wrong_options() -> None:
     with pytest.raises(ConfigError, match="length_penalty"):
         GenerateOptions(length_penalty=float("nan"))
     for prompts, options in ((["a", "b"], GenerateOptions()), (["a"], GenerateOptions(beam=2))):
-        with pytest.raises(ConfigError, match="watched"):
+        with pytest.raises(ConfigError, match="single prompt"):
             generator.generate(prompts, options=options, watch=print)
 
 

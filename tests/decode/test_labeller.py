@@ -71,7 +71,7 @@ def test_pictures_are_normalised_and_classified() -> None:
     images = torch.randint(
         0, 256, (5, 3, VIT.image_patches.image_size, VIT.image_patches.image_size), dtype=torch.uint8
     )
-    found = Labeller(loaded, device="cpu").see(images)
+    found = Labeller(loaded, device="cpu").classify_images(images)
     mean, std = (torch.tensor(each)[:, None, None] for each in (loaded.task.image_mean, loaded.task.image_std))
     with torch.inference_mode():
         expected = loaded.model((images / 255 - mean) / std).softmax(-1)
@@ -80,10 +80,10 @@ def test_pictures_are_normalised_and_classified() -> None:
 
 
 def test_pictures_are_no_texts() -> None:
-    with pytest.raises(ConfigError, match="classifies pictures"):
+    with pytest.raises(ConfigError, match="classifies images"):
         Labeller(seer(), device="cpu").classify(["A dog"])
     with pytest.raises(ConfigError, match="classifies texts"):
-        Labeller(classifier(), device="cpu").see(torch.zeros(1, 3, 8, 8, dtype=torch.uint8))
+        Labeller(classifier(), device="cpu").classify_images(torch.zeros(1, 3, 8, 8, dtype=torch.uint8))
 
 
 def test_pairs_of_unequal_numbers() -> None:

@@ -147,7 +147,7 @@ def test_pictures_are_prepared_as_the_folder_says(
     model = hf.ViTForImageClassification.from_pretrained(folder).eval()
     with torch.no_grad():
         probabilities = model(ours).logits.softmax(-1).tolist()
-    labels = Labeller(folder, device="cpu").see(read_images(loaded, pictures))
+    labels = Labeller(folder, device="cpu").classify_images(read_images(loaded, pictures))
     for label, row in zip(labels, probabilities, strict=True):
         assert list(label.probabilities.values()) == pytest.approx(row, abs=1e-5)
 

@@ -37,15 +37,15 @@ def run_classify(args: argparse.Namespace) -> int:
         from headwise.decode.pictures import read_images
 
         labeller = Labeller(model_folder(args), device=args.device)
-        labeller.check_sees()  # before files are read
+        labeller.check_takes_images()  # before files are read
         pictures = read_images(labeller.loaded, args.images)
         with output(args.output) as file:
-            for name, label in zip(args.images, labeller.see(pictures), strict=True):
+            for name, label in zip(args.images, labeller.classify_images(pictures), strict=True):
                 print(shown(label, name, args.json), file=file)
         return 0
     texts = given_texts(args, "classify")
     labeller = Labeller(model_folder(args), device=args.device)
-    labeller.reader()  # before an output is opened
+    labeller.text_tokenizer()  # before an output is opened
     with output(args.output) as file:
         for chunk in texts:
             first, second = chunk, None

@@ -55,7 +55,7 @@ translate` uses it with the engine int8; --shortlist off ignores it.
 
 
 def run_shortlist(args: argparse.Namespace) -> int:
-    from headwise.decode.shortlist.learn import BEST, ask, learn_shortlist
+    from headwise.decode.shortlist.learn import BEST, learn_shortlist, predict_first_tokens
     from headwise.decode.shortlist.shortlists import Shortlists
     from headwise.decode.translator import Translator
     from headwise.models.folder.config_file import shortlist_path
@@ -72,7 +72,7 @@ def run_shortlist(args: argparse.Namespace) -> int:
     pairs = itertools.chain([] if first is None else [first], pairs)
     say("translating each token of the vocabulary")
     with Countdown("tokens") as countdown:
-        by_model = ask(translator, direction, args.best or BEST, countdown.show)
+        by_model = predict_first_tokens(translator, direction, args.best or BEST, countdown.show)
     say("learning from the pairs")
     options = {"best": args.best, "frequent": args.frequent, "most": args.max_pairs}
     given = {name: value for name, value in options.items() if value is not None}

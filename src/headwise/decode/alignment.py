@@ -11,9 +11,9 @@ Alignment = list[tuple[int, int]]
 
 
 def alignment_layer(layers: int) -> int:
-    """Decoder layer whose cross-attention aligns words best, of a decoder of so many layers.
+    """Index of the layer whose cross-attention aligns words best, in a decoder of this many layers.
 
-    It is the last but one: the last one already looks ahead to the word it has to write next.
+    It is the last but one: the last one already attends to the word that comes next.
     """
     return max(0, layers - 2)
 

@@ -1,4 +1,4 @@
-"""Coverage of texts by a vocabulary: characters that a model does not know, in words."""
+"""Coverage of texts by a vocabulary: the characters that a model has no tokens for."""
 
 from collections.abc import Iterable
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from headwise.decode.batching import by_length, padded
 from headwise.decode.given_texts import check_texts
-from headwise.decode.open import depends_on_length, open_model, the_tokenizer
-from headwise.errors import ConfigError, HeadwiseError
+from headwise.decode.open import check_finite, depends_on_length, open_model, the_tokenizer
+from headwise.errors import ConfigError
 from headwise.models.causal_lm import CausalLM
 from headwise.models.classifier import Classifier
 from headwise.models.encoder_decoder import EncoderDecoder
@@ -27,18 +27,18 @@ class Embedder:
         loaded, self.device = open_model(model, device)
         body = loaded.model.body if isinstance(loaded.model, Classifier) else loaded.model
         if isinstance(body, VisionTransformer):
-            raise ConfigError("this model sees pictures: it cannot embed texts")
+            raise ConfigError("this model takes images: it cannot embed texts")
         self.model: nn.Module = body.to(self.device).eval()
         self.tokenizer = the_tokenizer(loaded, model)
         self.config = loaded.config
         self.width = loaded.config.width
         self.pooling = loaded.task.pooling or "mean"
-        """How vectors of tokens become one, where nothing else is asked for."""
+        """The default pooling: how the vectors of all tokens become one."""
         self.longest = min(loaded.config.position_limit, loaded.task.max_tokens if loaded.task.pooling else sys.maxsize)
 
     @torch.inference_mode()
     def embed(self, texts: str | Iterable[str], pooling: str | None = None, *, normalise: bool = True) -> Tensor:
-        """Vectors of texts, [texts, D] in float32, or [D] of one `str`; of length 1 if normalised.
+        """Vectors of texts, [texts, D] in float32, or [D] for one `str`; of length 1 if normalised.
 
         A text that is too long for the model is cut at its limit.
 
@@ -54,8 +54,7 @@ class Embedder:
             lengths = torch.tensor([len(rows[i]) for i in batch], device=self.device)
             real = torch.arange(tokens.size(1), device=self.device) < lengths[:, None]
             pooled = POOLINGS[pooling](self._hidden(tokens), real).float()
-            if not bool(pooled.isfinite().all()):
-                raise HeadwiseError("the model's outputs are NaN or infinite: its weights are damaged")
+            check_finite(pooled)
             vectors[batch] = (nn.functional.normalize(pooled, dim=-1) if normalise else pooled).cpu()
         return vectors[0] if isinstance(texts, str) else vectors
 
@@ -71,4 +70,4 @@ class Embedder:
         if len(framed) > self.longest:
             room = self.longest - (len(framed) - len(ids))
             framed, _ = self.tokenizer.frame(ids[:room])
-        return framed or [self.tokenizer.eos]  # an empty text without specials would leave nothing to look at
+        return framed or [self.tokenizer.eos]  # an empty text without special tokens would have no token

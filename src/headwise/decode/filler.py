@@ -10,13 +10,13 @@ import torch
 
 from headwise.decode.batching import by_length, padded
 from headwise.decode.given_texts import check_texts
-from headwise.decode.open import OpenedModel, open_as
-from headwise.errors import CheckpointError, DataError, HeadwiseError
+from headwise.decode.open import OpenedModel, check_finite, open_as
+from headwise.errors import CheckpointError, DataError
 from headwise.models.folder.description import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 
 BLANK = "___"
-"""What stands for a blank in a text, whatever the model's own mask is called."""
+"""A blank in a text, for every model; its own mask token is accepted too."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Candidate:
     """A token that could fill a blank. `str(candidate)` is the whole text."""
 
     text: str
-    """The whole text with it, as it was given; other blanks are still there."""
+    """The whole text with this token in its blank; other blanks stay."""
     token: str
     probability: float
 
@@ -64,29 +64,23 @@ class Filler:
         results: list[list[list[Candidate]]] = [[] for _ in texts]
         for batch in by_length([len(row) for row in rows]):
             logits = self.served.model(padded([rows[i] for i in batch], self.tokenizer.pad, self.served.device))
-            if not bool(logits.isfinite().all()):
-                raise HeadwiseError("the model's outputs are NaN or infinite: its weights are damaged")
+            check_finite(logits)
             for i, row_logits in zip(batch, logits, strict=True):
-                for number, place in enumerate([at for at, token in enumerate(rows[i]) if token == self.mask]):
-                    likeliest = row_logits[place].float().softmax(-1).topk(min(top, row_logits.size(-1)))
-                    results[i].append(
-                        [
-                            self._candidate(texts[i], number, token, probability)
-                            for probability, token in zip(
-                                likeliest.values.tolist(), likeliest.indices.tolist(), strict=True
-                            )
-                        ]
-                    )
+                blanks = [position for position, token in enumerate(rows[i]) if token == self.mask]
+                for number, position in enumerate(blanks):
+                    likeliest = row_logits[position].float().softmax(-1).topk(min(top, row_logits.size(-1)))
+                    found = zip(likeliest.indices.tolist(), likeliest.values.tolist(), strict=True)
+                    results[i].append([self._candidate(texts[i], number, *each) for each in found])
         return results
 
     def ids(self, text: str) -> list[int]:
-        """What the model sees of a text with blanks."""
+        """Input ids for a text with blanks."""
         blanks = self._blank.sub(lambda _: self.mask_text, text)
         wanted = blanks.count(self.mask_text)
         if not wanted:
             raise DataError(f"there is no blank ({BLANK}) in {text!r}")
         ids = self.tokenizer.encode(blanks)
-        if ids.count(self.mask) != wanted:  # a tokenizer that takes what looks like a mask for text
+        if ids.count(self.mask) != wanted:  # this tokenizer does not recognise its mask token in a text
             parts = [self.tokenizer.encode(part) for part in blanks.split(self.mask_text)]
             ids = parts[0]
             for part in parts[1:]:
@@ -94,11 +88,11 @@ class Filler:
         framed, _ = self.tokenizer.frame(ids)
         longest = self.served.config.position_limit
         if len(framed) > longest:
-            raise DataError(f"a text of {len(framed)} tokens is too long: this model knows {longest} positions")
+            raise DataError(f"a text of {len(framed)} tokens is too long: this model has {longest} positions")
         return framed
 
     def has_unknown(self, text: str) -> bool:
-        """Whether a part of a text with blanks is nothing that the model knows."""
+        """Whether a text with blanks has a part that the vocabulary does not cover (`<unk>`)."""
         unknown = self.tokenizer.unk
         return unknown not in (self.tokenizer.sos, self.tokenizer.eos) and unknown in self.ids(text)
 

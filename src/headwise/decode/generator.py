@@ -1,4 +1,4 @@
-"""A decoder alone at work: it continues texts, token by token with its key/value cache."""
+"""Generator: a language model that continues texts, token by token with a key/value cache."""
 
 import dataclasses
 import itertools
@@ -37,7 +37,7 @@ class GenerateOptions:
     """Texts to return for each prompt; the beam is widened to this number."""
     length_penalty: float = 1.0
     no_repeat: int = 0
-    """Size of an n-gram that may not occur twice; 0: no limit."""
+    """Size of an n-gram that must not occur twice; 0: no limit."""
     sampling: SamplingOptions | None = None
     """Sample instead of searching; `candidates` gives the number of samples."""
     seed: int = 0
@@ -91,25 +91,25 @@ class Generation:
 
 
 class PromptState(NamedTuple):
-    """What the decoder knows of the rows of a search."""
+    """The decoder's state for all rows of a search."""
 
     cache: tuple[LayerCache, ...]
-    mask: Tensor | None  # [R, S], which of the positions so far are real; None: all
+    mask: Tensor | None  # [R, S], which positions so far are not padding; None: all
     position: Tensor  # [R], of the next token
     first: Tensor | None
-    """[R]: the prompts' last tokens, before the first step; a search has nothing else to start from."""
+    """[R]: the last tokens of the prompts, the input of the first step; None afterwards."""
     history: Tensor | None = None
-    """[R, S]: all tokens that were read, where the cache may have to be computed anew."""
+    """[R, S]: all tokens so far, if the cache may have to be recomputed."""
 
 
 class PromptStepper:
-    """Reads the prompts at once, then a token at a time."""
+    """A language model as a search sees it: it reads the prompts in one pass, then one token per step."""
 
     def __init__(self, model: CausalLM) -> None:
         self.model = model
         frequencies = model.positions.frequencies if isinstance(model.positions, Rotary) else None
         self.switch = frequencies.length if isinstance(frequencies, LongRope) else None
-        """Tokens after which LongRoPE takes its other factors: keys that are cached have to be computed anew."""
+        """Length from which on LongRoPE uses its other factors: cached keys have to be recomputed there."""
 
     def start(self, prompts: Tensor, real: Tensor) -> PromptState:
         """The state before the first token after prompts [N, S] that are padded at their start."""
@@ -125,7 +125,7 @@ class PromptStepper:
         tokens = tokens if state.first is None else state.first
         mask = state.mask if state.mask is None else torch.cat((state.mask, state.mask.new_ones(len(tokens), 1)), 1)
         history = None if state.history is None else torch.cat((state.history, tokens[:, None]), 1)
-        if history is not None and history.size(1) - 1 == self.switch:  # rows are equally long, see `_alike`
+        if history is not None and history.size(1) - 1 == self.switch:  # rows have the same length, see `_groups`
             output = self.model.decode(history)
         else:
             output = self.model.decode(tokens[:, None], state.cache, mask, state.position[:, None])
@@ -196,21 +196,21 @@ class Generator:
         for row in rows:
             if len(row) >= self._positions:
                 raise DataError(
-                    f"a prompt of {len(row)} tokens is too long: this model knows {self._positions} positions"
+                    f"a prompt of {len(row)} tokens is too long: this model has {self._positions} positions"
                 )
         if watch is not None and (len(rows) != 1 or options.beam > 1 or options.candidates > 1):
-            raise ConfigError("only one text without a beam can be watched while it is written")
+            raise ConfigError("`watch` needs a single prompt, without a beam and without further candidates")
         done: dict[int, list[Hypothesis]] = {}
         width = max(options.beam, options.candidates)
         generator = torch.Generator().manual_seed(options.seed)
         sizes = [(len(row) + options.max_tokens) * width for row in rows]
-        for alike in self._alike(rows):
-            for batch in by_budget(alike, sizes):
+        for group in self._groups(rows):
+            for batch in by_budget(group, sizes):
                 found = self._search([rows[i] for i in batch], options, generator, watch)
                 done.update(zip(batch, found, strict=True))
         return [self._generation(prompt, done[i]) for i, prompt in enumerate(prompts)]
 
-    def _alike(self, rows: list[list[int]]) -> Iterator[list[int]]:
+    def _groups(self, rows: list[list[int]]) -> Iterator[list[int]]:
         """Rows, longest first, in groups that may be padded to one length.
 
         An LSTM would read the padding, and rotary frequencies that depend on the length (dynamic NTK, LongRoPE) would
@@ -223,17 +223,17 @@ class Generator:
             yield list(group)
 
     def prompt_ids(self, prompt: str) -> list[int]:
-        """What the model sees of a prompt: the beginning that it was trained with, no end.
+        """The ids of a prompt as the model was trained on them, without `<eos>` at the end.
 
-        Training rows here are cut from packed text (data/batch/text_rows.py), in which nothing but an end stands
-        between two texts: a first token that was never seen would only disturb.
+        Rows in training are cut from packed text (data/batch/text_rows.py), where only `<eos>` separates two texts: a
+        start token that the model has never seen would do harm.
         """
         ids = self.tokenizer.encode(prompt)
         if self.served.task.published:
             ids, _ = self.tokenizer.frame(ids)
         while ids and ids[-1] == self.tokenizer.eos:
             ids = ids[:-1]
-        return ids or [self.tokenizer.eos]  # an end is where a new text begins
+        return ids or [self.tokenizer.eos]  # a new text begins after <eos>
 
     @torch.inference_mode()
     def _search(
@@ -258,13 +258,13 @@ class Generator:
             nbest=options.candidates if options.sampling is None else 1,
             length_penalty=options.length_penalty,
             no_repeat=options.no_repeat,
-            forbidden=() if self.served.task.published else forbidden,  # published ones may write what they learned
+            forbidden=() if self.served.task.published else forbidden,  # a published model may generate any token
         )
         if watch is not None:
             choose = drawing(options.sampling, generator) if options.sampling else likeliest
-            teller = _Teller(watch, lambda ids: tokenizer.decode([*rows[0], *ids]), search.ends)
-            found = walk(self._stepper, state, limits, search, None, lambda s: teller.tell(choose(s)))
-            teller.finish()
+            streamer = _TextStreamer(watch, lambda ids: tokenizer.decode([*rows[0], *ids]), search.ends)
+            found = walk(self._stepper, state, limits, search, None, lambda s: streamer.add(choose(s)))
+            streamer.finish()
             return [[found[0]]]
         if options.sampling is None:
             return beam_search(self._stepper, state, limits, search)
@@ -276,34 +276,34 @@ class Generator:
         each = []
         for hypothesis in found:
             ids = [i for i in hypothesis.tokens if i != self.tokenizer.eos]
-            # Decoded together: a piece's spaces, and bytes of one character, depend on what stands before it.
+            # Decoded together: spaces, and the bytes of one character, depend on the tokens before them.
             text = self.tokenizer.decode([*before, *ids])[len(self.tokenizer.decode(before)) :]
             pieces = self.tokenizer.pieces(hypothesis.tokens)
             each.append(Generation(prompt, text, hypothesis.score, pieces, [], hypothesis.finished, ids))
         return dataclasses.replace(each[0], alternatives=each[1:])
 
 
-class _Teller:
-    """Tells each token's text as soon as it is whole."""
+class _TextStreamer:
+    """Passes on the text of each new token once its characters are complete."""
 
     def __init__(self, watch: Callable[[str], None], decode: Callable[[list[int]], str], ends: Collection[int]) -> None:
         self.watch = watch
         self.decode = decode
         self.ends = ends
         self.ids: list[int] = []
-        self.told = len(decode([]))
+        self.passed = len(decode([]))
 
-    def tell(self, tokens: Tensor) -> Tensor:
+    def add(self, tokens: Tensor) -> Tensor:
         token = int(tokens[0])
         if token not in self.ends:
             self.ids.append(token)
             text = self.decode(self.ids)
-            if not text.endswith("�"):  # half a character: the other bytes are still to come
-                self.watch(text[self.told :])
-                self.told = len(text)
+            if not text.endswith("�"):  # half a character: its other bytes are still to come
+                self.watch(text[self.passed :])
+                self.passed = len(text)
         return tokens
 
     def finish(self) -> None:
-        """Tell what was held back, if the limit came before the rest of a character."""
-        if rest := self.decode(self.ids)[self.told :]:
+        """Pass on what was held back, if the length limit came in the middle of a character."""
+        if rest := self.decode(self.ids)[self.passed :]:
             self.watch(rest)

@@ -1,4 +1,4 @@
-"""Texts that callers give: one `str` or an iterable of them, and nothing else."""
+"""Check of the texts that a caller passes: one `str` or an iterable of them, and nothing else."""
 
 from collections.abc import Iterable
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from headwise.data.batch.labelled_batches import shortened
 from headwise.decode.batching import by_length, padded
 from headwise.decode.given_texts import check_texts
-from headwise.decode.open import depends_on_length, open_model, the_tokenizer
+from headwise.decode.open import check_finite, depends_on_length, open_model, the_tokenizer
 from headwise.decode.pictures import normalised
-from headwise.errors import ConfigError, HeadwiseError
+from headwise.errors import ConfigError
 from headwise.models.classifier import Classifier
 from headwise.models.folder.description import LoadedModel
 from headwise.models.vision import VisionTransformer
@@ -43,7 +43,7 @@ class Labeller:
             raise ConfigError(f"{model}: not a classifier: train one with `headwise train --task classify --init ...`")
         self.model = loaded.model.to(self.device).eval()
         self.loaded = loaded
-        self.sees = isinstance(self.model.body, VisionTransformer)
+        self.takes_images = isinstance(self.model.body, VisionTransformer)
 
     @overload
     def classify(self, texts: str, pairs: str | None = None) -> Label: ...  # type: ignore[overload-overlap]
@@ -62,52 +62,50 @@ class Labeller:
 
     @torch.inference_mode()
     def _classify(self, texts: list[str], pairs: list[str] | None) -> list[Label]:
-        tokenizer = self.reader()
+        tokenizer = self.text_tokenizer()
         framed = []
         for i, text in enumerate(texts):
             first, second = tokenizer.encode(text), tokenizer.encode(pairs[i]) if pairs is not None else None
             framed.append(self._framed(first, second))
-        labels: list[Label | None] = [None] * len(texts)
+        labels: dict[int, Label] = {}
         for batch in by_length([len(ids) for ids, _ in framed], 8192, equal=depends_on_length(self.model)):
             tokens = padded([framed[i][0] for i in batch], tokenizer.pad, self.device)
             segments = padded([framed[i][1] for i in batch], 0, self.device)
-            for i, label in zip(batch, self._labels(self.model(tokens, segments)), strict=True):
-                labels[i] = label
-        return [label for label in labels if label is not None]
+            labels.update(zip(batch, self._labels(self.model(tokens, segments)), strict=True))
+        return [labels[i] for i in range(len(texts))]
 
     @torch.inference_mode()
-    def see(self, images: Tensor) -> list[Label]:
+    def classify_images(self, images: Tensor) -> list[Label]:
         """Label images [N, C, size, size] of bytes, one label per image."""
-        self.check_sees()
+        self.check_takes_images()
         labels: list[Label] = []
         for start in range(0, len(images), 256):
             batch = normalised(self.loaded, images[start : start + 256], self.device)
             labels += self._labels(self.model(batch))
         return labels
 
-    def check_sees(self) -> None:
+    def check_takes_images(self) -> None:
         """Raise an error if this model takes texts."""
-        if not self.sees:
+        if not self.takes_images:
             raise ConfigError("this model classifies texts, not images")
 
-    def reader(self) -> Tokenizer:
+    def text_tokenizer(self) -> Tokenizer:
         """The tokenizer of the texts; an error if this model takes images."""
-        if self.sees:
-            raise ConfigError("this model classifies pictures: give it files of pictures")
+        if self.takes_images:
+            raise ConfigError("this model classifies images: give it image files")
         return the_tokenizer(self.loaded, "this model")
 
     def _framed(self, first: list[int], second: list[int] | None) -> tuple[list[int], list[int]]:
-        """Ids and segments, cut to what the model can take as in training."""
-        tokenizer = self.reader()
+        """Ids and segments, cut to the length that the model takes, as in training."""
+        tokenizer = self.text_tokenizer()
         longest = min(self.loaded.task.max_tokens, self.loaded.config.position_limit)
         room = longest - len(tokenizer.frame([], None if second is None else [])[0])
         left, right = shortened(len(first), len(second or []), max(room, 0))
         ids, segments = tokenizer.frame(first[:left], None if second is None else second[:right])
-        return (ids, segments) if ids else ([tokenizer.eos], [0])  # an empty text without specials
+        return (ids, segments) if ids else ([tokenizer.eos], [0])  # an empty text without special tokens
 
     def _labels(self, logits: Tensor) -> list[Label]:
-        if not bool(logits.isfinite().all()):
-            raise HeadwiseError("the model's outputs are NaN or infinite: its weights are damaged")
+        check_finite(logits)
         if self.loaded.task.regression:
             return [Label(f"{value:.4f}", value) for value in logits[:, 0].float().tolist()]
         names = self.loaded.task.labels

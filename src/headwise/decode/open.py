@@ -1,4 +1,4 @@
-"""Opens models for inference: what the text-in, text-out classes have in common."""
+"""Opens models for inference: the common part of `Translator`, `Generator`, `Filler`, `Embedder` and `Labeller`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from headwise.config import ModelConfig
 from headwise.devices import best_device
-from headwise.errors import CheckpointError, ConfigError
+from headwise.errors import CheckpointError, ConfigError, HeadwiseError
 from headwise.models.folder.config_file import is_int8
 from headwise.models.folder.description import COMMANDS, LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+    from torch import Tensor, nn
 
 M = TypeVar("M", bound="nn.Module")
 
@@ -74,5 +74,11 @@ def the_tokenizer(loaded: LoadedModel, model: str | Path | LoadedModel) -> Token
     """The tokenizer of a model; an error that names the model if it has none."""
     if loaded.tokenizer is None:
         name = model if isinstance(model, str | Path) else "this model"
-        raise CheckpointError(f"{name}: it has no tokenizer that is known here, so it cannot take text")
+        raise CheckpointError(f"{name}: it has no tokenizer that Headwise can read, so it cannot take text")
     return loaded.tokenizer
+
+
+def check_finite(outputs: Tensor) -> None:
+    """Raise an error if a model's outputs are NaN or infinite."""
+    if not bool(outputs.isfinite().all()):
+        raise HeadwiseError("the model's outputs are NaN or infinite: its weights are damaged")

@@ -1,4 +1,4 @@
-"""Picture files as the input of a vision model, prepared as its description says."""
+"""Image files as the input of a vision model, resized and normalised as its description says."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from headwise.models.folder.description import ImageFit, LoadedModel
 
 
 def read_images(loaded: LoadedModel, files: Sequence[str]) -> Tensor:
-    """Pixels [N, C, size, size] of picture files as bytes, in the size that the model takes."""
+    """Pixels [N, C, size, size] of image files as bytes, in the size that the model takes."""
     size, fit = loaded.config.image_patches.image_size, loaded.task.image_fit
     resize = (lambda picture: fitted(picture, size, fit)) if fit.stretches else None
     return torch.from_numpy(read_pictures(files, size, loaded.config.image_patches.channels, resize))
@@ -36,6 +36,8 @@ def normalised(loaded: LoadedModel, images: Tensor, device: torch.device) -> Ten
     """Images of bytes [N, C, size, size] as the model's input."""
     task = loaded.task
     if not task.image_mean or not task.image_std:
-        raise ConfigError("this model does not say how its pictures are normalised (task.image_mean and image_std)")
+        raise ConfigError(
+            "this model's description lacks the mean and deviation of its images (task.image_mean and image_std)"
+        )
     mean, std = (torch.tensor(each, device=device)[:, None, None] for each in (task.image_mean, task.image_std))
     return (images.to(device).float() / 255 - mean) / std

@@ -24,8 +24,8 @@ class TextPart:
 def split_pieces(text: str, length_of: Callable[[str], int], longest: int) -> list[tuple[str, str]]:
     """The sentences of a text with the white space after each.
 
-    Each sentence is translated by itself, as most models have seen them: given two at once, they may leave one out.
-    A sentence is cut only where it is longer than anything the model has seen.
+    Each sentence is translated by itself, as most models were trained: given two together, they may leave one out. A
+    sentence is cut only if it is longer than any that the model was trained on.
     """
     pieces = [piece for sentence in split(text) for piece in cut(sentence, length_of, longest)]
     return [(piece.text, piece.separator) for piece in pieces if piece.text.strip()]

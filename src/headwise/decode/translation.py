@@ -1,4 +1,4 @@
-"""The options and the result of a translation: plain values, which need neither PyTorch nor a model."""
+"""Options and result of a translation: plain values, without PyTorch or a model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TranslateOptions:
     max_extra: int = 10
     """A translation has at most max_ratio * source tokens + max_extra tokens."""
     no_repeat: int = 0
-    """Size of an n-gram that may not occur twice in a translation; 0: no limit."""
+    """Size of an n-gram that must not occur twice in a translation; 0: no limit."""
     sampling: SamplingOptions | None = None
     """Sample instead of searching; `candidates` gives the number of samples."""
     seed: int = 0
@@ -33,7 +33,7 @@ class TranslateOptions:
     batch_tokens: int = 0
     """Source tokens times beam, padding included, that are searched together; 0: a size that suits the device."""
     exact: bool = False
-    """Search until no better translation can be found; slower, and hardly ever better to read."""
+    """Search until no better translation can be found; slower, and the translation is hardly ever better."""
     alignments: bool = False
     """Compute word alignments, which takes another pass over each translation."""
 
@@ -95,7 +95,7 @@ class Translation:
     """Log-probability over length ** length_penalty; a text of several sentences has the mean of their scores."""
     tokens: list[str] = field(default_factory=list)
     alignment: Alignment = field(default_factory=list)
-    """Pairs (source word, target word), counted from 0 in the words between spaces; empty unless asked for."""
+    """Pairs (source word, target word), counted from 0 between spaces; empty without the option `alignments`."""
     alternatives: list[Translation] = field(default_factory=list)
     """The next best translations, best first; a text of several sentences has none."""
     complete: bool = True

@@ -243,7 +243,7 @@ class Translator:
     ) -> Iterator[Translation]:
         done = 0
         while chunk := list(itertools.islice(texts, STREAM_CHUNK)):
-            drawing = replace(options, seed=options.seed + done)  # else every chunk would sample the same
+            drawing = replace(options, seed=options.seed + done)  # otherwise every chunk would draw the same samples
             yield from self.translate(chunk, source=source, target=target, prefix=prefix, options=drawing)
             done += len(chunk)
 
@@ -270,7 +270,7 @@ class Translator:
         `input` may be compressed. `paragraphs`: lines up to an empty line are one text. Each line of `output` holds a
         translation; with `scores`, its score and a tab before it; with `json`, an object with all details. Several
         processes can each translate a `share`: the last to end writes `output`. `progress` is called after each group
-        of lines, `stop` is asked whether to stop early, `say` receives notes.
+        of lines, `stop` returns whether to stop early, `say` receives notes.
         """
         from headwise.decode.bulk.line_job import BulkControl
         from headwise.decode.bulk.translate_file import FileJob, translate_file

@@ -72,7 +72,7 @@ def capture_image(model: str | LoadedModel, file: Path, device: str = "auto") ->
     looker, rows_of = LOOKERS[config.pooling.kind if isinstance(loaded.model, Classifier) else "first"]
     text = ""
     if isinstance(loaded.model, Classifier):
-        label = Labeller(loaded, device=device).see(pixels)[0]
+        label = Labeller(loaded, device=device).classify_images(pixels)[0]
         text = label.label if loaded.task.regression else f"{label.label} ({label.score:.0%})"
     return ImageMaps(
         pixels=pixels[0],

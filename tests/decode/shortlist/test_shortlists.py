@@ -20,7 +20,7 @@ from headwise.decode.engines.plain import DecoderStepper, SteppingEngine
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SamplingOptions, SearchOptions, SearchRequest
 from headwise.decode.shortlist import shortlists as shortlist
-from headwise.decode.shortlist.learn import ASKED_AT_ONCE, ask, learn_shortlist
+from headwise.decode.shortlist.learn import PREDICTION_BATCH, learn_shortlist, predict_first_tokens
 from headwise.decode.shortlist.restricted import search_restricted
 from headwise.decode.shortlist.shortlists import Allowed, Shortlist, Shortlists, read_shortlists
 from headwise.decode.translation import TranslateOptions
@@ -145,7 +145,7 @@ def test_a_token_that_is_in_no_pair_has_what_the_model_says(monkeypatch: pytest.
     monkeypatch.setattr(shortlist, "LARGEST", 1.1)
     translator, tokenizer = Translator(taught(), device="cpu", engine="plain"), the_tokenizer()
     told: list[tuple[int, int]] = []
-    asked = ask(translator, ("en", "de"), 2, lambda done, total: told.append((done, total)))
+    asked = predict_first_tokens(translator, ("en", "de"), 2, lambda done, total: told.append((done, total)))
     assert asked.shape == (tokenizer.size, 4)
     assert told[-1][0] == told[-1][1] == sum(not tokenizer.is_special(token) for token in range(tokenizer.size))
     some = [pair for pair in PAIRS if "sister" not in pair[0]]
@@ -165,7 +165,7 @@ def test_rows_of_a_published_model_that_are_no_token_are_no_translations() -> No
     translator = Translator(loaded, device="cpu", engine="plain")
     begun = translator._first_tokens([tokenizer.encode(SOURCES[0])], tokenizer.size)[0]
     assert max(begun) >= tokenizer.size  # else this holds nothing
-    asked = ask(translator, ("en", "de"), tokenizer.size // 2)
+    asked = predict_first_tokens(translator, ("en", "de"), tokenizer.size // 2)
     assert asked.max() < tokenizer.size
     assert (asked[tokenizer.encode(SOURCES[0])] >= 0).any(1).all()
 
@@ -175,8 +175,8 @@ def test_the_size_of_a_vocabulary_is_not_asked_for_once_per_candidate(monkeypatc
     translator, kind = Translator(taught(), device="cpu", engine="plain"), type(the_tokenizer())
     real, accesses = the_tokenizer().size, []
     monkeypatch.setattr(kind, "size", property(lambda self: accesses.append(1) or real))
-    ask(translator, ("en", "de"), 2)
-    batches = -(-real // ASKED_AT_ONCE)
+    predict_first_tokens(translator, ("en", "de"), 2)
+    batches = -(-real // PREDICTION_BATCH)
     assert len(accesses) <= 2 + 2 * batches
 
 
@@ -423,7 +423,7 @@ def test_who_uses_it(folder: Path, tmp_path: Path) -> None:
     assert Translator(folder, device="cpu", engine="int8").shortlist is not None
     assert Translator(folder, device="cpu", engine="int8", shortlist=True).shortlist is not None
     assert Translator(folder, device="cpu", engine="int8", shortlist=False).shortlist is None
-    with pytest.raises(ConfigError, match="the engine plain knows no shortlists"):
+    with pytest.raises(ConfigError, match="the engine plain does not support shortlists"):
         Translator(folder, device="cpu", engine="plain", shortlist=True)
     loaded = taught(shape=FITTING)
     with pytest.raises(ConfigError, match="has no shortlist: make one"):
@@ -445,7 +445,7 @@ def test_without_the_native_engine_there_is_none(tmp_path: Path) -> None:
     save_model(tmp_path / "model", taught())
     learnt().save(tmp_path / "model" / "shortlist.safetensors")
     assert Translator(tmp_path / "model", device="cpu", engine="int8").shortlist is None
-    with pytest.raises(ConfigError, match="the engine int8 knows no shortlists"):
+    with pytest.raises(ConfigError, match="the engine int8 does not support shortlists"):
         Translator(tmp_path / "model", device="cpu", engine="int8", shortlist=True)
 
 

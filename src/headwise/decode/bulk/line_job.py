@@ -78,13 +78,13 @@ class BulkControl:
 
     share: Share = WHOLE
     progress: Callable[[BulkProgress], None] = lambda progress: None
-    """Called at the start, which includes earlier starts' work, and after each group. Where a launcher started several
-    processes, the first reports for all, and the others do not."""
+    """Called at the start, with the work of earlier runs included, and after each group. Of several processes that a
+    launcher started, the first reports for all."""
     stop: Callable[[], bool] = bool
     say: Callable[[str], None] = lambda text: None
 
     def note(self, text: str) -> None:
-        """Say something once, however many processes a launcher has started."""
+        """Pass on a note once, however many processes a launcher has started."""
         if self.share.reports:
             self.say(text)
 

@@ -89,7 +89,7 @@ def is_finished(out: Path, settings: dict[str, Any], *, protect_edits: bool = Fa
 
 
 def _remove_partial(out: Path, settings: Any, *, finished: bool) -> None:
-    """Remove the partial results of finished work, each state file last: only it tells whose the records are.
+    """Remove the partial results of finished work, each state file last: it alone identifies the records.
 
     An incomplete one belongs to work that others have just begun again with the same settings. If the work is
     `finished`, there are none of these, and nobody writes here any more.

@@ -1,4 +1,4 @@
-"""Hard-wrapped text: recognised, and joined into one text per paragraph."""
+"""Hard-wrapped text: detected, and joined into one text per paragraph."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 WRAPPED_SHARE = 0.3
 """Share of line ends in mid-sentence from which on a text counts as wrapped."""
 FEWEST = 5
-"""Line ends that are needed to tell."""
+"""Fewest line ends in mid-sentence of a text that counts as wrapped."""
 COLUMNS = range(40, 121)
 """Widths at which text is wrapped."""
 ENDS = tuple(".!?:;…。！？\"'”’»)")

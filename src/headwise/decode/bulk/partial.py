@@ -1,4 +1,4 @@
-"""Partial results of a bulk translation on disk: after a kill, all that was saved is there and exact.
+"""Partial results of a bulk translation on disk, which survive a kill at any moment.
 
 Lines are translated in groups of similar length, out of order. The rows of a group are appended to `NAME.partial` as
 one record with line numbers and a checksum. `NAME.partial.json`, the state, gives the number of bytes that are safe and

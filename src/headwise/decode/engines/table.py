@@ -1,4 +1,4 @@
-"""The table of engines: their names, where they run, why not, and how they are built.
+"""The table of engines: their names, the devices they run on, and how they are built.
 
 A new engine is one row of `ENGINES`: `make_engine`, `availability` (`headwise info`) and the help of `--engine` are
 generated from it, and a test holds docs/engines.md to it. Imports are made where they are needed, because the command
@@ -25,7 +25,7 @@ YES, NO = "yes", "no: "
 NO_VNNI = "this CPU has no instructions for int8 (VNNI)"
 
 Say = Callable[[str], None]
-"""Receives notes about what could not be done as asked."""
+"""Receives notes about what is not possible here."""
 
 
 class NotUsableError(Exception):
@@ -49,7 +49,7 @@ class EngineRow:
 def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say = lambda text: None) -> Engine:
     """The engine of this name for a model on its device; `auto`: the fastest that keeps the weights as they are.
 
-    An engine that cannot be had here is reported to `say` and replaced by `plain`. Weights may be quantised in place.
+    An engine that cannot be built here is reported to `say` and replaced by `plain`. Weights may be quantised in place.
     """
     from headwise.models.folder.description import INT8
     from headwise.nn import int8
@@ -61,7 +61,7 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
         where = "is for CPUs: give --device cpu, or" if row.device == "cpu" else "needs a GPU:"
         raise ConfigError(f"the engine {name} {where} leave out --engine")
     if loaded.description.precision == INT8 and not int8.is_fast_here():
-        say(f"{NO_VNNI}: the model that this one was made of suits it better")
+        say(f"{NO_VNNI}: use the model that this one was converted from")
     try:
         return row.build(loaded, device)
     except NotUsableError as error:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from headwise.decode.search.constraints import SearchStep, checked_limits, constrain, constraints
-from headwise.decode.search.hypothesis import Hypothesis, length_penalty, no_way_on
+from headwise.decode.search.hypothesis import Hypothesis, length_penalty, no_next_token
 from headwise.decode.search.options import Prefixes, SearchOptions
 from headwise.decode.search.top_k import largest, likeliest
 from headwise.decode.search.trace import Trace
@@ -92,7 +92,7 @@ def walk(
         tokens = pick(scores)
         chosen = scores.gather(1, tokens.unsqueeze(1)).squeeze(1)
         if not bool((chosen > -math.inf).all()):
-            raise no_way_on()
+            raise no_next_token()
         trace = trace.extend(tokens, chosen)
         length = trace.tokens.shape[1]
         over = [
@@ -219,7 +219,7 @@ class _Sentence:
     def goes_on(self, living: list[_Candidate], length: int, options: SearchOptions) -> bool:
         """Whether a live hypothesis may still enter the n-best."""
         if not living and not self.best:
-            raise no_way_on()
+            raise no_next_token()
         if not living or length == self.limit:
             return False
         best, counted = living[0].total, length - options.unscored

@@ -78,7 +78,7 @@ class NoRepeat:
         grams = step.history.unfold(1, self.size, 1)  # [R, W, size]
         opening = step.history[:, length - self.size + 1 :]  # [R, size - 1], what the next token would complete
         repeats = (grams[..., :-1] == opening.unsqueeze(1)).all(dim=-1)  # [R, W]
-        # A minimum leaves a column alone under +inf, whatever other windows end in the same token.
+        # The minimum with +inf changes nothing; -inf wins where several n-grams end in the same token.
         values = torch.full_like(repeats, math.inf, dtype=scores.dtype).masked_fill_(repeats, -math.inf)
         scores.scatter_reduce_(1, grams[..., -1], values, reduce="amin")
 
@@ -95,7 +95,7 @@ class NeverStuck:
 
 
 class ForcedPrefix:
-    """Forces the first tokens of each sentence. A person asked for them, so this overrides all other rules."""
+    """Forces the first tokens of each sentence. The caller requires them, so this overrides all other rules."""
 
     def __init__(self, prefixes: Prefixes, device: torch.device, unscored: int = 0) -> None:
         self.unscored = unscored
@@ -122,7 +122,7 @@ class ForcedPrefix:
 
 
 def constraints(options: SearchOptions, prefixes: Prefixes | None, device: torch.device) -> list[Constraint]:
-    """The constraints that the options ask for, in the order in which they apply."""
+    """The constraints of these options, in the order in which they apply."""
     rules: list[Constraint] = []
     if options.forbidden:
         rules.append(Forbid(torch.tensor(options.forbidden, device=device)))
@@ -138,7 +138,7 @@ def constraints(options: SearchOptions, prefixes: Prefixes | None, device: torch
 
 
 def checked_limits(max_lengths: Tensor, options: SearchOptions, prefixes: Prefixes | None) -> list[int]:
-    """The length limit of each sentence, once it is known that a search can observe it."""
+    """The length limit of each sentence as a list; one that a search cannot satisfy is an error."""
     limits: list[int] = max_lengths.tolist()
     check_limits(limits, options, prefixes)
     return limits

@@ -36,6 +36,6 @@ class Hypothesis:
     finished: bool
 
 
-def no_way_on() -> HeadwiseError:
+def no_next_token() -> HeadwiseError:
     """The error of a model that breaks its contract; loud, because any output would be made up."""
     return HeadwiseError("the model leaves no possible next token: all its log-probabilities are NaN or -inf")

@@ -1,4 +1,4 @@
-"""Options and requests of a search, without tensors: an engine that does without PyTorch must not load it."""
+"""Options and requests of a search, without tensors, so that the native engine does not load PyTorch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDEST = 1024
 
 
 TINY = 1e-30
-"""Least temperature and least top_p: below, float32 would have no token left to draw."""
+"""Smallest temperature and top_p: below, float32 would underflow and leave no token to sample."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class SearchOptions:
     beam: int = 1
     nbest: int = 1
     length_penalty: float = 0.0  # alpha of score = log-probability / length**alpha
-    min_length: int = 0  # tokens before <eos> may come
-    no_repeat: int = 0  # n-gram size that may not occur twice; 0 is off
+    min_length: int = 0  # tokens that must come before <eos>
+    no_repeat: int = 0  # size of an n-gram that must not occur twice; 0 is off
     forbidden: tuple[int, ...] = ()  # tokens never generated (a prefix may still hold them)
     exact: bool = True
     """Search until no live hypothesis can become one of the n-best at any length. Otherwise, as is usual, at most
@@ -72,7 +72,7 @@ class SamplingOptions:
     temperature: float = 1.0
     top_k: int = 0  # only from the k likeliest tokens; 0 is off
     top_p: float = 1.0  # only from the fewest likeliest tokens that hold this much probability; 1 is off
-    samples: int = 1  # a sentence
+    samples: int = 1  # per sentence
 
     def __post_init__(self) -> None:
         if not TINY <= self.temperature < math.inf:
@@ -83,13 +83,13 @@ class SamplingOptions:
         if self.top_k < 0:
             raise ConfigError(f"top_k must not be negative, not {self.top_k}")
         if not TINY <= self.top_p <= 1:
-            raise ConfigError(f"top_p must lie between {TINY:g} and 1, not at {self.top_p}")
+            raise ConfigError(f"top_p must be between {TINY:g} and 1, not {self.top_p}")
         if self.samples < 1:
             raise ConfigError(f"samples must be at least 1, not {self.samples}")
 
 
 def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefixes | None) -> None:
-    """Raise an error if a search cannot observe these lengths and prefixes."""
+    """Refuse length limits and prefixes that a search cannot satisfy."""
     if limits and min(limits) < 1:
         raise ConfigError(f"the length limit must be at least 1, not {min(limits)}")
     if options.unscored and any(len(prefix) < options.unscored for prefix in prefixes or [()]):
@@ -99,11 +99,9 @@ def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefix
     if len(prefixes) != len(limits):
         raise ConfigError(f"{len(prefixes)} prefixes for {len(limits)} sentences")
     for prefix, limit in zip(prefixes, limits, strict=True):
-        if not prefix:
-            continue
         if len(prefix) > limit:
             raise ConfigError(f"a prefix of {len(prefix)} tokens does not fit into the length limit of {limit}")
-        if any(end in prefix for end in options.ends) or any(token < 0 for token in prefix):
+        if any(token < 0 or token in options.ends for token in prefix):
             raise ConfigError("a prefix must hold token ids other than <eos>")
 
 
@@ -116,7 +114,7 @@ class SearchRequest(NamedTuple):
     prefixes: Prefixes  # tokens that they begin with
 
     def check(self) -> None:
-        """Raise an error if a search cannot observe the limits and prefixes."""
+        """Refuse limits and prefixes that a search cannot satisfy."""
         check_limits(self.limits, self.options, self.prefixes)
 
     def between(self, first: int, last: int) -> SearchRequest:

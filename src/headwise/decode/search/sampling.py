@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from headwise.decode.search.beam import State, Stepper, walk
-from headwise.decode.search.hypothesis import Hypothesis, no_way_on
+from headwise.decode.search.hypothesis import Hypothesis, no_next_token
 from headwise.decode.search.options import Prefixes, SamplingOptions, SearchOptions
 
 
@@ -17,7 +17,9 @@ def distribution(scores: Tensor, sampling: SamplingOptions) -> Tensor:
     """The probabilities [R, V] that tokens are drawn with: temperature, then top_k, then top_p."""
     scores = scores.float() / sampling.temperature
     if 0 < sampling.top_k < scores.shape[1]:
-        values, tokens = scores.topk(sampling.top_k, dim=-1)  # by index, not by value: ties leave k as well
+        values, tokens = scores.topk(
+            sampling.top_k, dim=-1
+        )  # by index, not by value: k remain even if scores are equal
         scores = torch.full_like(scores, -math.inf).scatter(1, tokens, values)
     probabilities = scores.softmax(dim=-1)
     if sampling.top_p < 1:
@@ -34,7 +36,7 @@ def drawing(sampling: SamplingOptions, generator: torch.Generator | None) -> Cal
 
     def draw(scores: Tensor) -> Tensor:
         if not bool((scores.amax(dim=-1) > -math.inf).all()):
-            raise no_way_on()
+            raise no_next_token()
         probabilities = distribution(scores, sampling)
         if generator is not None:
             probabilities = probabilities.to(generator.device)

@@ -24,20 +24,20 @@ from headwise.text.tokenizer import WORD_START, Tokenizer
 
 BEST = 100
 """Translations per source token that are taken from the pairs."""
-ASKED = 2
+PREDICTED = 2
 """Times as many are taken from the model: they are better, above all for rare tokens."""
 FREQUENT = 0.05
 """Share of the vocabulary that is always allowed: the most frequent tokens."""
 PAIRS = 500_000
-"""Most pairs that a table is learnt from; of more, as many are sampled."""
+"""Most pairs that a table is learnt from; more are sampled down to this number."""
 HELD_OUT = 1000
 """Pairs that are held out to measure the table on."""
 LONGEST = 256
 """Most tokens on either side of a pair that is learnt from: its cost is quadratic in the length."""
 CHUNK = 10_000
 """Pairs that are encoded together."""
-ASKED_AT_ONCE = 256
-"""Tokens per batch of predictions."""
+PREDICTION_BATCH = 256
+"""Source tokens per batch of predictions."""
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
@@ -58,17 +58,17 @@ class Quality:
 def learn_shortlist(
     tokenizer: Tokenizer,
     pairs: Iterable[tuple[str, str]],
-    asked: Ids | None = None,
+    predicted: Ids | None = None,
     *,
     best: int = BEST,
     frequent: int | None = None,
     most: int = PAIRS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Shortlist, Quality]:
-    """A table from sentence pairs and from the model's predictions (`asked`), and its quality on held-out pairs.
+    """A table from sentence pairs and from the model's predictions (`predicted`), and its quality on held-out pairs.
 
-    Of more than `most` pairs, so many are sampled, the same each time. `progress` receives how many blocks are done,
-    and of how many.
+    More than `most` pairs are sampled down to that number, always to the same sample. `progress` receives how many
+    blocks are done, and of how many.
     """
     vocabulary = tokenizer.size
     sources, targets = _encoded(tokenizer, _drawn(pairs, most))
@@ -83,28 +83,28 @@ def learn_shortlist(
     known = np.unique(sources.ids).astype(np.int64)
     listed = [known, np.repeat(np.arange(vocabulary), np.diff(table.offsets))]
     translations = [known, table.targets.astype(np.int64)]
-    if asked is not None:
-        listed.append(np.repeat(np.arange(vocabulary), asked.shape[1]))
-        translations.append(asked.reshape(-1))
+    if predicted is not None:
+        listed.append(np.repeat(np.arange(vocabulary), predicted.shape[1]))
+        translations.append(predicted.reshape(-1))
     every = (np.concatenate(listed), np.concatenate(translations))
     shortlist = _shortlist(*every, always, vocabulary, len(sources.lengths))
     return shortlist, _quality(Shortlists(tokenizer, {("", ""): shortlist}), *held_out)
 
 
-def ask(
+def predict_first_tokens(
     translator: Translator,
     direction: Direction,
     best: int = BEST,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Ids:
     """The tokens with which the model would begin the translation of each token, likeliest first: [vocabulary,
-    `ASKED` * best], -1 for special tokens."""
-    tokenizer, count = translator.tokenizer, ASKED * best
+    `PREDICTED` * best], -1 for special tokens."""
+    tokenizer, count = translator.tokenizer, PREDICTED * best
     vocabulary = tokenizer.size
     tokens = [token for token in range(vocabulary) if not tokenizer.is_special(token)]
     found = np.full((vocabulary, count), -1, np.int64)
-    for first in range(0, len(tokens), ASKED_AT_ONCE):
-        some = tokens[first : first + ASKED_AT_ONCE]
+    for first in range(0, len(tokens), PREDICTION_BATCH):
+        some = tokens[first : first + PREDICTION_BATCH]
         begun = translator._first_tokens([[token] for token in some], count, *direction)
         for token, likeliest in zip(some, begun, strict=True):
             real = [each for each in likeliest if each < vocabulary]  # published models may have rows without a token
@@ -164,7 +164,7 @@ def _always(tokenizer: Tokenizer, counts: Ids, frequent: int) -> Ids:
     chosen = set(order[counts[order] > 0].tolist())
     for token, piece in enumerate(tokenizer.pieces(range(tokenizer.size))):
         bare = piece.strip(WORD_START)
-        spelling = len(bare) <= 1 or not any(map(str.isalpha, bare))  # of numbers, names, anything
+        spelling = len(bare) <= 1 or not any(map(str.isalpha, bare))  # of numbers, names and the rest
         plain = len(bare.encode()) <= 1 or _BYTE.fullmatch(piece)
         if tokenizer.is_special(token) or plain or (spelling and counts[token]):
             chosen.add(token)

@@ -25,7 +25,7 @@ def choose_shortlists(
     if wanted is None and not can:
         return None
     if not can:
-        raise ConfigError(f"the engine {engine.name} knows no shortlists: take int8, or leave it out")
+        raise ConfigError(f"the engine {engine.name} does not support shortlists: use int8, or leave the shortlist out")
     if isinstance(wanted, Shortlists):
         if wanted.tokenizer != tokenizer:
             raise ConfigError("this shortlist is for a model with another tokenizer")

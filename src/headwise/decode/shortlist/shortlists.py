@@ -34,7 +34,7 @@ Ids = NDArray[np.int64]
 Direction = tuple[str, str]
 
 LARGEST = 0.5
-"""Share of the vocabulary from which on a shortlist does not pay."""
+"""Share of the vocabulary from which on a shortlist saves nothing."""
 SURE = 0.3
 """Probability that the likeliest listed token must have. Where it has less, the right token may not be in the list: at
 that step all tokens are scored."""
@@ -106,7 +106,7 @@ class Shortlists:
     ) -> list[Allowed | None]:
         """The allowed tokens of the translations of `sources` (ids, specials included); None: all tokens.
 
-        A prefix with other tokens asks for something that the table does not know: then all are allowed.
+        If the prefix has a token that is not listed, all tokens are allowed.
         """
         table = self.tables.get(direction)
         if table is None:

@@ -54,7 +54,7 @@ class DeviceSearch:
         self._banned[list(options.forbidden)] = True
         self.ends = torch.tensor(options.ends, device=device)
         self._candidates = min(B + len(options.ends), vocabulary) if B > 1 else 1
-        """Candidates per row: at most B of its continuations live on, besides one per end token."""
+        """Candidates per row: at most B of its continuations live on, besides one for each end token."""
 
     def enter(self, slots: NDArray[np.int64], limits: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
         """Begin a sentence in each of these slots."""
@@ -171,8 +171,8 @@ class DeviceSearch:
     def results(self, slots: NDArray[np.int64]) -> Callable[[], list[list[Hypothesis]]]:
         """The n-best hypotheses of these finished slots; unfinished hypotheses come last.
 
-        The tensors are copied to the host at once; the hypotheses are created by the returned function, while the
-        device goes on.
+        The tensors are copied to the host immediately; the returned function creates the hypotheses, while the device
+        goes on.
         """
         chosen = sent(torch.from_numpy(slots), self.device)
         totals, ages = self.totals[chosen], self.age[chosen, None].expand(-1, self.options.beam)
@@ -213,7 +213,7 @@ class DeviceSearch:
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
-    """The tensor on the device, or on its way there: PyTorch holds the pinned memory until the copy is done."""
+    """The tensor on the device, or being copied there: PyTorch keeps the pinned memory until the copy is done."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
@@ -223,7 +223,7 @@ _PAUSING = threading.Lock()
 @contextlib.contextmanager
 def _garbage_collector_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector: thousands of new lists would trigger it for milliseconds, to find nothing."""
-    with _PAUSING:  # the second of two threads that pause it at once could leave it off
+    with _PAUSING:  # otherwise the second of two threads could find it off, and leave it off
         collects = gc.isenabled()
         gc.disable()
         try:

@@ -1,4 +1,4 @@
-"""The engine `gpu`: the search in CUDA graphs, and the model itself for what that search does not know."""
+"""The engine `gpu`: the search in CUDA graphs, and the model itself for options that this search does not support."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ class GpuEngine(SteppingEngine[DecoderState]):
         return [each for part in found for each in part]
 
     def _parts(self, request: SearchRequest, samples: int = 1) -> Iterator[SearchRequest]:
-        """The request in parts that the model itself has memory for: a refilled search takes far more at once."""
+        """The request in parts that the model itself has memory for: a search with refilled slots takes more."""
         costs = [len(source) * max(request.options.beam, samples) for source in request.sources]
         return map(request.select, by_budget(range(len(costs)), costs, GPU_BATCH_TOKENS))

@@ -105,12 +105,12 @@ class GpuModel:
         def attend(layer: int, qkv: Tensor) -> Tensor:
             return attend_past(qkv, *caches.past[layer], stems, positions, self.own)
 
-        def ask(layer: int, query: Tensor) -> Tensor:
+        def attend_source(layer: int, query: Tensor) -> Tensor:
             keys, values = caches.memory[:, :, 2 * layer], caches.memory[:, :, 2 * layer + 1]
             return attend_memory(query, keys, values, caches.lengths, self.cross)
 
         x = token_embedding(tokens, self._target, positions, table)
-        x = self._decoder(x if self._target_norm is None else self._target_norm(x), attend, ask)
+        x = self._decoder(x if self._target_norm is None else self._target_norm(x), attend, attend_source)
         return F.linear(x, *self._output)[:, : self.vocabulary]
 
 
@@ -170,9 +170,9 @@ class _Stack:
         self._after = isinstance(around[0], PostNorm)
         self._final = None if stack.final_norm is None else _Norm(stack.final_norm, dtype)
 
-    def __call__(self, x: Tensor, attend: Attend, ask: Attend | None = None) -> Tensor:
+    def __call__(self, x: Tensor, attend: Attend, attend_source: Attend | None = None) -> Tensor:
         """[R, D] -> [R, D]. A residual sum and the norm after it (pre-norm: of the next sublayer) are one pass."""
-        parts = [part for index, layer in enumerate(self._layers) for part in layer.parts(index, attend, ask)]
+        parts = [part for index, layer in enumerate(self._layers) for part in layer.parts(index, attend, attend_source)]
         if self._after:
             for part, norm in zip(parts, self._norms, strict=True):
                 _, x = norm.of_sum(x, part(x))
@@ -188,15 +188,15 @@ class _Layer:
     def __init__(self, layer: Layer, dtype: torch.dtype) -> None:
         own, cross = layer.self_attention, layer.cross_attention
         self._projections, self._output = _linear([own.query, own.key, own.value], dtype), _linear([own.output], dtype)
-        self._asking = None if cross is None else (_linear([cross.query], dtype), _linear([cross.output], dtype))
+        self._cross = None if cross is None else (_linear([cross.query], dtype), _linear([cross.output], dtype))
         self._feed_forward = _feed_forward(layer.feed_forward, dtype)
 
-    def parts(self, index: int, attend: Attend, ask: Attend | None) -> list[Callable[[Tensor], Tensor]]:
+    def parts(self, index: int, attend: Attend, attend_source: Attend | None) -> list[Callable[[Tensor], Tensor]]:
         """The sublayers of this layer."""
         parts = [lambda x: self._output(attend(index, self._projections(x)))]
-        if self._asking is not None and ask is not None:
-            query, output = self._asking
-            parts.append(lambda x: output(ask(index, query(x))))
+        if self._cross is not None and attend_source is not None:
+            query, output = self._cross
+            parts.append(lambda x: output(attend_source(index, query(x))))
         return [*parts, self._feed_forward]
 
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from headwise.decode.engines.gpu.device_search import DeviceSearch, sent
 from headwise.decode.engines.gpu.gpu_model import Caches, GpuModel
-from headwise.decode.search.hypothesis import Hypothesis, no_way_on
+from headwise.decode.search.hypothesis import Hypothesis, no_next_token
 from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.known_parts import unknown_parts
@@ -36,11 +36,11 @@ from headwise.nn.stack import Layer, Stack
 TOO_OLD = "needs Triton, and an NVIDIA GPU from 2020 on"
 
 SLOTS = 1024
-"""Most sentences that are searched at once."""
+"""Most sentences that are searched together."""
 MANY = 16_384
 """From this many sentences on there are four times as many slots: larger products, but more idle slots at the end."""
 ROWS = 4096
-"""Most hypotheses of these sentences."""
+"""Most hypotheses that are searched together."""
 CACHE = 2**33
 """Most bytes of keys and values, and no more than half of the free memory."""
 ROUND = 32
@@ -52,15 +52,15 @@ ENCODED = 8192
 SMALLEST = 64
 """Source tokens of the smallest CUDA graph."""
 UNDIVIDED = 2048
-"""Up to so many tokens are encoded at once, in the next larger graph; more in parts that fill their graphs."""
+"""Up to this many tokens are encoded together, padded to the next larger graph; more in parts that fill theirs."""
 RUNS = 8
 """Searches of different shapes whose CUDA graphs are cached."""
 WARM_UP = 2
-"""Eager passes before a capture, as CUDA graphs need them."""
+"""Eager passes before the capture of a CUDA graph, which PyTorch requires."""
 
 
 def knows_all_parts(model: nn.Module) -> bool:
-    """Whether the engine knows all parts of the model, by exact class."""
+    """Whether the engine can compute all parts of the model, by exact class."""
     if unknown_parts(model) or any(isinstance(part, Int8Linear) for part in model.modules()):
         return False
     if not isinstance(model, EncoderDecoder) or not isinstance(model.decoder, Stack):
@@ -74,7 +74,7 @@ def knows_all_parts(model: nn.Module) -> bool:
 
 
 def can_search(options: SearchOptions) -> bool:
-    """Whether the search in CUDA graphs knows these options."""
+    """Whether the search in CUDA graphs supports these options."""
     return not (options.no_repeat or options.min_length)
 
 
@@ -162,7 +162,7 @@ class _Run:
         self.caches.remember(rows, self.model.encode(ids, packing, self._tables[0]), owners, sizes)
 
     def step(self, times: int) -> None:
-        """Generate so many tokens in all slots."""
+        """Generate this many tokens in all slots."""
         for _ in range(times):
             self._replay(0, self._step)
 
@@ -218,7 +218,7 @@ class _Run:
 
 
 class GpuSearch:
-    """Searches any number of sentences at once with CUDA graphs."""
+    """Searches any number of sentences with CUDA graphs."""
 
     def __init__(self, model: EncoderDecoder, dtype: torch.dtype = torch.bfloat16) -> None:
         self.model = GpuModel(model, dtype)
@@ -249,13 +249,13 @@ class GpuSearch:
 
     def _found(self, request: SearchRequest) -> list[list[Hypothesis]]:
         found: list[list[Hypothesis]] = [[]] * len(request.sources)  # each is replaced
-        for source, members in _alike(request.sources):
+        for source, members in _groups(request.sources):
             part = request.select(members)
             run = self._run_for(source, part)
             for sentences, hypotheses in self._search(run, part):
                 for i, each in zip(sentences, hypotheses, strict=True):
                     if not each:
-                        raise no_way_on()
+                        raise no_next_token()
                     found[members[i]] = each
             del run  # so that its memory can be freed for the next
         return found
@@ -315,8 +315,8 @@ class GpuSearch:
         yield from ((sentences, made()) for sentences, made in found)
 
 
-def _alike(sources: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
-    """Groups of sources whose lengths round up to one power of 2 times `ROUND`, with that length; longest first."""
+def _groups(sources: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
+    """Groups of sources with lengths that round up to one power of 2 times `ROUND`, and that length; longest first."""
     falling = -_lengths(sources)
     order = np.argsort(falling, kind="stable")
     falling, first = falling[order], 0

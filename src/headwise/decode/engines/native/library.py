@@ -26,7 +26,7 @@ from headwise.decode.engines.native.compile import (
     compiler,
     digest,
 )
-from headwise.decode.search.hypothesis import Hypothesis, no_way_on
+from headwise.decode.search.hypothesis import Hypothesis, no_next_token
 from headwise.decode.search.options import SearchRequest
 from headwise.errors import HeadwiseError
 
@@ -39,7 +39,7 @@ PACKAGED = Path(__file__).parent / LIBRARY
 
 SELF_ATTENTION, CROSS_ATTENTION, FEED_FORWARD = range(3)
 NONE = -1
-"""Stands for no norm or matrix."""
+"""Number of a norm or matrix that a sublayer does not have."""
 SLOTS = 16
 """Entries per block of a cache, as in cache.h."""
 
@@ -163,7 +163,7 @@ class Library:
         if error == 3:
             raise IndexError("a row is not in the search")
         if error == 4:
-            raise no_way_on()
+            raise no_next_token()
         if error:
             raise RuntimeError(f"the native engine failed ({name})")
 
