@@ -11,12 +11,12 @@ from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.folder.description import Ids
 from headwise.models.folder.weights import Weights, check_depth
-from headwise.models.published.family import Family, Head, Published
+from headwise.models.published.family import Family, Head, Published, normalised
 from headwise.models.published.family_table import PUBLISHED
 from headwise.models.published.formats.value import Foreign
 from headwise.models.published.layout import in_halves
 from headwise.models.published.rules import Rule, to_ours, to_theirs
-from headwise.recipe import dotted, from_tables, replaced, to_tables
+from headwise.recipe import dotted, from_tables, to_tables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,28 +176,6 @@ UNUSED: dict[str, set[str]] = {
     "vision": {"positions.max_positions", "tie", "output.language_head", "embedding.scale"},
 }
 """Keys that the models of a family (ours) do not use."""
-
-
-def normalised(config: ModelConfig) -> ModelConfig:
-    """The config with the defaults of all optional values filled in, so that equal models have equal configs."""
-    attention, side = config.attention, config.encoder_side
-    bias = config.bias if attention.bias is None else attention.bias
-    return replaced(
-        config,
-        {
-            "tie": "all" if config.family in ("causal_lm", "masked_lm") and config.tie == "decoder" else config.tie,
-            "attention.head_width": attention.head_width or config.width // attention.heads,
-            "attention.key_value_heads": attention.key_value_heads or attention.heads,
-            "attention.bias": bias,
-            "attention.output_bias": bias if attention.output_bias is None else attention.output_bias,
-            "norm.epsilon": config.norm.epsilon or {"layer": 1e-5, "rms": 1e-6}.get(config.norm.kind),
-            "shared_layers": config.shared_layers or side.layers,
-            "encoder.layers": side.layers,
-            "encoder.width": side.width,
-            "encoder.heads": side.attention.heads,
-            "encoder.hidden": side.feed_forward.hidden,
-        },
-    )
 
 
 def _head_of(config: ModelConfig) -> Head:

@@ -1,12 +1,13 @@
 """Definition of a published family: its architectures, its config.json, its names of weights."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
 from headwise.models.published.rules import Names
+from headwise.recipe import dotted, replaced, to_tables
 
 Head = Literal["base", "language", "pretraining", "classifier"]
 """What a published model has on top of its body: nothing, a head that predicts tokens, that and one for next sentences
@@ -73,6 +74,52 @@ ACTIVATIONS: dict[Any, str] = {
 """Published names of activations -> ours."""
 
 THEIR_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "silu"}
+
+
+Key = tuple[str, str] | tuple[str, str, Any]
+"""A key of config.json, our dotted key, and the default; without a default, the key is required."""
+
+
+def keys_in(published: Published, keys: Iterable[Key]) -> dict[str, Any]:
+    """Our fields from the values of a config.json."""
+    fields = {}
+    for theirs, ours, *default in keys:
+        if ours == "feed_forward.activation":
+            value: Any = published.choose(theirs, ACTIVATIONS, *default)
+        else:
+            value = published.get(theirs, *default) if default else published.need(theirs)
+        fields[ours] = ("all" if value else "none") if ours == "tie" else value
+    return fields
+
+
+def keys_out(config: ModelConfig, keys: Iterable[Key]) -> dict[str, Any]:
+    """The values of a config.json from our fields: the inverse of `keys_in`."""
+    fields = dotted(to_tables(normalised(config)))
+    fields["feed_forward.activation"] = THEIR_ACTIVATIONS[config.feed_forward.activation]
+    fields["tie"] = config.tie != "none"
+    return {theirs: fields[ours] for theirs, ours, *_ in keys}
+
+
+def normalised(config: ModelConfig) -> ModelConfig:
+    """The config with the defaults of all optional values filled in, so that equal models have equal configs."""
+    attention, side = config.attention, config.encoder_side
+    bias = config.bias if attention.bias is None else attention.bias
+    return replaced(
+        config,
+        {
+            "tie": "all" if config.family in ("causal_lm", "masked_lm") and config.tie == "decoder" else config.tie,
+            "attention.head_width": attention.head_width or config.width // attention.heads,
+            "attention.key_value_heads": attention.key_value_heads or attention.heads,
+            "attention.bias": bias,
+            "attention.output_bias": bias if attention.output_bias is None else attention.output_bias,
+            "norm.epsilon": config.norm.epsilon or {"layer": 1e-5, "rms": 1e-6}.get(config.norm.kind),
+            "shared_layers": config.shared_layers or side.layers,
+            "encoder.layers": side.layers,
+            "encoder.width": side.width,
+            "encoder.heads": side.attention.heads,
+            "encoder.hidden": side.feed_forward.hidden,
+        },
+    )
 
 
 def body_of(config: ModelConfig) -> str:

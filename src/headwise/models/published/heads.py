@@ -3,16 +3,15 @@
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.published.family import Head, Published
+from headwise.models.published.family import Head, Key, Published
 from headwise.models.published.rules import Copy, Names, rule
 
 
-def decoder_in(published: Published, head: Head, tied: bool = False) -> dict[str, Any]:
-    """The fields of a ModelConfig that all decoders share; `tied` is the default of `tie_word_embeddings`."""
+def decoder_in(published: Published, head: Head) -> dict[str, Any]:
+    """The fields of a ModelConfig that all decoders share and no config.json names."""
     return {
         "family": "causal_lm",
         "embedding.scale": False,
-        "tie": "all" if published.get("tie_word_embeddings", tied) else "none",
         "output.language_head": head != "classifier",
         "classes": published.classes if head == "classifier" else None,
         "pooling.kind": "last",
@@ -31,6 +30,15 @@ def grouped_heads(published: Published) -> dict[str, Any]:
         "attention.key_value_heads": key_value_heads if key_value_heads != heads else None,
         "attention.head_width": head_width if head_width * heads != width else None,
     }
+
+
+GROUPED_HEADS: tuple[Key, ...] = (
+    ("hidden_size", "width"),
+    ("num_attention_heads", "attention.heads"),
+    ("num_key_value_heads", "attention.key_value_heads"),
+    ("head_dim", "attention.head_width"),
+)
+"""The keys that `grouped_heads` reads, for `keys_out`."""
 
 
 def decoder_head(config: ModelConfig, embedding: str, head: str = "lm_head") -> Names:

@@ -1,9 +1,19 @@
 """BART, mBART, Marian, Pegasus and M2M100: encoder-decoders whose weights have the same names."""
 
+import dataclasses
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.published.family import (
+    ACTIVATIONS,
+    THEIR_ACTIVATIONS,
+    Family,
+    Head,
+    Key,
+    Published,
+    keys_in,
+    keys_out,
+)
 from headwise.models.published.rules import Computed, Copy, Names, Reshaped, linear, rule
 from headwise.nn.positions import Sinusoidal
 from headwise.recipe import model_config
@@ -12,46 +22,39 @@ LEARNED_OFFSET = 2
 """BART's learned positions begin at the third row of their table: fairseq reserves two for padding."""
 
 
+KEYS: tuple[Key, ...] = (
+    ("d_model", "width"),
+    ("encoder_layers", "encoder.layers"),
+    ("decoder_layers", "layers"),
+    ("encoder_attention_heads", "encoder.heads"),
+    ("decoder_attention_heads", "attention.heads"),
+    ("encoder_ffn_dim", "encoder.hidden"),
+    ("decoder_ffn_dim", "feed_forward.hidden"),
+    ("max_position_embeddings", "positions.max_positions", 1024),
+    ("dropout", "dropout", 0.1),
+    ("attention_dropout", "attention.dropout", 0.0),
+    ("activation_dropout", "feed_forward.dropout", 0.0),
+)
+
+
 def _shape_in(published: Published, activation: str = "gelu", scale: bool = False) -> dict[str, Any]:
-    """The fields under keys that all these families share; `activation` and `scale` are the family's defaults."""
-    decoder_heads, encoder_heads = published.need("decoder_attention_heads"), published.need("encoder_attention_heads")
-    decoder_hidden, encoder_hidden = published.need("decoder_ffn_dim"), published.need("encoder_ffn_dim")
+    """The fields that all these families share; `activation` and `scale` are the family's defaults."""
     return {
         "family": "encoder_decoder",
-        "width": published.need("d_model"),
-        "encoder.layers": published.need("encoder_layers"),
-        "layers": published.need("decoder_layers"),
-        "attention.heads": decoder_heads,
-        "encoder.heads": encoder_heads if encoder_heads != decoder_heads else None,
-        "feed_forward.hidden": decoder_hidden,
-        "encoder.hidden": encoder_hidden if encoder_hidden != decoder_hidden else None,
+        **keys_in(published, KEYS),
         "feed_forward.activation": published.choose("activation_function", ACTIVATIONS, activation),
-        "positions.max_positions": published.get("max_position_embeddings", 1024),
         "embedding.scale": published.get("scale_embedding", scale),
         "output.bias": published.has("final_logits_bias"),
-        "dropout": float(published.get("dropout", 0.1)),
-        "attention.dropout": float(published.get("attention_dropout", 0.0)),
-        "feed_forward.dropout": float(published.get("activation_dropout", 0.0)),
         "init": "normal",
     }
 
 
 def _shape_out(config: ModelConfig) -> dict[str, Any]:
     return {
-        "d_model": config.width,
-        "encoder_layers": config.encoder_side.layers,
-        "decoder_layers": config.layers,
-        "encoder_attention_heads": config.encoder_side.attention.heads,
-        "decoder_attention_heads": config.attention.heads,
-        "encoder_ffn_dim": config.encoder_side.feed_forward.hidden,
-        "decoder_ffn_dim": config.feed_forward.hidden,
+        **keys_out(config, KEYS),
         "activation_function": THEIR_ACTIVATIONS[config.feed_forward.activation],
-        "max_position_embeddings": config.positions.max_positions,
         "scale_embedding": config.embedding.scale,
         "tie_word_embeddings": True,
-        "dropout": config.dropout,
-        "attention_dropout": config.attention.dropout,
-        "activation_dropout": config.feed_forward.dropout,
         "is_encoder_decoder": True,
     }
 
@@ -186,15 +189,6 @@ def _position_table(theirs: str, config: ModelConfig) -> Computed:
     return Computed(f"{theirs}.weights", Sinusoidal(config.width, "fairseq"), rows + offset, padding=offset - 1)
 
 
-PEGASUS = Family(
-    model_type="pegasus",
-    architectures={"PegasusForConditionalGeneration": "language"},
-    config_in=pegasus_in,
-    config_out=_shape_out,
-    names=names,
-    is_translator=True,
-)
-
 MARIAN = Family(
     model_type="marian",
     architectures={"MarianMTModel": "language"},
@@ -202,6 +196,14 @@ MARIAN = Family(
     config_out=marian_out,
     names=names,
     is_translator=True,
+)
+
+PEGASUS = dataclasses.replace(
+    MARIAN,
+    model_type="pegasus",
+    architectures={"PegasusForConditionalGeneration": "language"},
+    config_in=pegasus_in,
+    config_out=_shape_out,
 )
 
 BART = Family(
@@ -215,24 +217,17 @@ BART = Family(
     is_translator=True,
 )
 
-MBART = Family(
+MBART = dataclasses.replace(
+    BART,
     model_type="mbart",
     architectures={"MBartForConditionalGeneration": "language", "MBartModel": "language"},
     config_in=mbart_in,
-    config_out=_shape_out,
-    names=names,
-    prefix="model.",
-    ignored=(r"coder\.version$",),
-    is_translator=True,
 )
 
-M2M100 = Family(
+M2M100 = dataclasses.replace(
+    BART,
     model_type="m2m_100",
     architectures={"M2M100ForConditionalGeneration": "language", "M2M100Model": "language"},
     config_in=m2m100_in,
     config_out=m2m100_out,
-    names=names,
-    prefix="model.",
-    ignored=(r"coder\.version$",),
-    is_translator=True,
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
-from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.published.family import Family, Head, Key, Published, body_of, keys_in, keys_out
 from headwise.models.published.rules import SAME, Copy, Names, Same, Spare, linear, rule
 from headwise.recipe import model_config, replaced
 
@@ -20,28 +20,31 @@ OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}
 BUFFERS = (r"embeddings\.(position_ids|token_type_ids)$",)
 
 
+KEYS: tuple[Key, ...] = (
+    ("hidden_size", "width"),
+    ("num_hidden_layers", "layers"),
+    ("num_attention_heads", "attention.heads"),
+    ("intermediate_size", "feed_forward.hidden"),
+    ("hidden_act", "feed_forward.activation", "gelu"),
+    ("layer_norm_eps", "norm.epsilon", 1e-12),
+    ("max_position_embeddings", "positions.max_positions", 512),
+    ("type_vocab_size", "embedding.segments", 2),
+    ("tie_word_embeddings", "tie", True),
+    ("hidden_dropout_prob", "dropout", 0.1),
+    ("attention_probs_dropout_prob", "attention.dropout", 0.1),
+)
+"""The keys that these and other encoders share."""
+
+
 def shape_in(published: Published) -> dict[str, Any]:
-    """The fields under keys that these and other encoders share."""
+    """The fields that these and other encoders share."""
     published.refuse_unless("is_decoder", False)
     published.refuse_unless("add_cross_attention", False)
     published.refuse_unless("position_embedding_type", "absolute")
-    segments = published.get("type_vocab_size", 2)
-    if segments < 1:
-        raise CheckpointError(f"{published.where}: type_vocab_size must be at least 1, not {segments}")
-    return {
-        **ENCODER,
-        "width": published.need("hidden_size"),
-        "layers": published.need("num_hidden_layers"),
-        "attention.heads": published.need("num_attention_heads"),
-        "feed_forward.hidden": published.need("intermediate_size"),
-        "feed_forward.activation": published.choose("hidden_act", ACTIVATIONS, "gelu"),
-        "norm.epsilon": published.get("layer_norm_eps", 1e-12),
-        "positions.max_positions": published.get("max_position_embeddings", 512),
-        "embedding.segments": segments,
-        "tie": "all" if published.get("tie_word_embeddings", True) else "none",
-        "dropout": published.get("hidden_dropout_prob", 0.1),
-        "attention.dropout": published.get("attention_probs_dropout_prob", 0.1),
-    }
+    fields = {**ENCODER, **keys_in(published, KEYS)}
+    if fields["embedding.segments"] < 1:
+        raise CheckpointError(f"{published.where}: type_vocab_size must be at least 1")
+    return fields
 
 
 ENCODER: dict[str, Any] = {
@@ -57,19 +60,7 @@ ENCODER: dict[str, Any] = {
 
 
 def shape_out(config: ModelConfig) -> dict[str, Any]:
-    return {
-        "hidden_size": config.width,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.attention.heads,
-        "intermediate_size": config.feed_forward.hidden,
-        "hidden_act": THEIR_ACTIVATIONS[config.feed_forward.activation],
-        "layer_norm_eps": config.norm.epsilon or 1e-5,
-        "max_position_embeddings": config.positions.max_positions,
-        "type_vocab_size": config.embedding.segments,
-        "tie_word_embeddings": config.tie != "none",
-        "hidden_dropout_prob": config.dropout,
-        "attention_probs_dropout_prob": config.attention.dropout,
-    }
+    return keys_out(config, KEYS)
 
 
 def heads_in(
@@ -227,20 +218,14 @@ BERT = Family(
     renamed=OLD_NAMES,
 )
 
-ERNIE = Family(
+ERNIE = dataclasses.replace(
+    BERT,
     model_type="ernie",
-    architectures={
-        "ErnieModel": "base",
-        "ErnieForMaskedLM": "language",
-        "ErnieForPreTraining": "pretraining",
-        "ErnieForSequenceClassification": "classifier",
-    },
+    architectures={name.replace("Bert", "Ernie"): head for name, head in BERT.architectures.items()},
     config_in=ernie_in,
     config_out=ernie_out,
     names=bert_names("ernie."),
     prefix="ernie.",
-    ignored=BUFFERS,
-    renamed=OLD_NAMES,
 )
 
 ROBERTA = Family(

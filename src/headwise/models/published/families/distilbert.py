@@ -4,9 +4,21 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.models.published.families.bert import BUFFERS, ENCODER, OLD_NAMES, embedding_names
-from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.published.family import Family, Head, Key, Published, body_of, keys_in, keys_out
 from headwise.models.published.rules import Copy, Names, linear, rule
 from headwise.recipe import model_config
+
+KEYS: tuple[Key, ...] = (
+    ("dim", "width", 768),
+    ("n_layers", "layers", 6),
+    ("n_heads", "attention.heads", 12),
+    ("hidden_dim", "feed_forward.hidden", 3072),
+    ("activation", "feed_forward.activation", "gelu"),
+    ("max_position_embeddings", "positions.max_positions", 512),
+    ("tie_word_embeddings", "tie", True),
+    ("dropout", "dropout", 0.1),
+    ("attention_dropout", "attention.dropout", 0.1),
+)
 
 
 def config_in(published: Published, head: Head) -> ModelConfig:
@@ -14,36 +26,17 @@ def config_in(published: Published, head: Head) -> ModelConfig:
     return model_config(
         {
             **ENCODER,
-            "width": published.get("dim", 768),
-            "layers": published.get("n_layers", 6),
-            "attention.heads": published.get("n_heads", 12),
-            "feed_forward.hidden": published.get("hidden_dim", 3072),
-            "feed_forward.activation": published.choose("activation", ACTIVATIONS, "gelu"),
+            **keys_in(published, KEYS),
             "norm.epsilon": 1e-12,
-            "positions.max_positions": published.get("max_position_embeddings", 512),
-            "tie": "all" if published.get("tie_word_embeddings", True) else "none",
             "output.language_head": head == "language" or published.has("vocab_transform.weight"),
             "pooling.pooler": "relu" if head == "classifier" else None,
             "classes": published.classes if head == "classifier" else None,
-            "dropout": published.get("dropout", 0.1),
-            "attention.dropout": published.get("attention_dropout", 0.1),
         }
     )
 
 
 def config_out(config: ModelConfig) -> dict[str, Any]:
-    return {
-        "dim": config.width,
-        "n_layers": config.layers,
-        "n_heads": config.attention.heads,
-        "hidden_dim": config.feed_forward.hidden,
-        "activation": THEIR_ACTIVATIONS[config.feed_forward.activation],
-        "max_position_embeddings": config.positions.max_positions,
-        "sinusoidal_pos_embds": False,
-        "tie_word_embeddings": config.tie != "none",
-        "dropout": config.dropout,
-        "attention_dropout": config.attention.dropout,
-    }
+    return {**keys_out(config, KEYS), "sinusoidal_pos_embds": False}
 
 
 def names(config: ModelConfig) -> Names:

@@ -3,7 +3,17 @@
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.published.family import (
+    ACTIVATIONS,
+    THEIR_ACTIVATIONS,
+    Family,
+    Head,
+    Key,
+    Published,
+    body_of,
+    keys_in,
+    keys_out,
+)
 from headwise.models.published.heads import decoder_head, decoder_in
 from headwise.models.published.rules import TRANSPOSED, Names, Stacked, linear, rule, stacked
 from headwise.recipe import model_config
@@ -12,33 +22,24 @@ GPT_ACTIVATIONS: dict[Any, str] = {"gelu": "gelu_tanh", "relu": "relu", "silu": 
 """GPT's own names: its "gelu" is the tanh approximation, and it does not have the exact one."""
 
 
+KEYS: tuple[Key, ...] = (
+    ("n_embd", "width"),
+    ("n_layer", "layers"),
+    ("n_head", "attention.heads"),
+    ("layer_norm_epsilon", "norm.epsilon", 1e-5),
+    ("n_positions", "positions.max_positions"),
+    ("tie_word_embeddings", "tie", True),
+    ("resid_pdrop", "dropout", 0.1),
+    ("attn_pdrop", "attention.dropout", 0.1),
+)
+
+
 def _shape_in(published: Published, head: Head) -> dict[str, Any]:
-    """The fields under keys that both families share."""
-    return {
-        **decoder_in(published, head, tied=True),
-        "width": published.need("n_embd"),
-        "layers": published.need("n_layer"),
-        "attention.heads": published.need("n_head"),
-        "norm.epsilon": published.get("layer_norm_epsilon", 1e-5),
-        "positions.kind": "learned",
-        "positions.max_positions": published.need("n_positions"),
-        "dropout": published.get("resid_pdrop", 0.1),
-        "attention.dropout": published.get("attn_pdrop", 0.1),
-    }
+    return {**decoder_in(published, head), **keys_in(published, KEYS), "positions.kind": "learned"}
 
 
 def _shape_out(config: ModelConfig) -> dict[str, Any]:
-    return {
-        "n_embd": config.width,
-        "n_layer": config.layers,
-        "n_head": config.attention.heads,
-        "layer_norm_epsilon": config.norm.epsilon or 1e-5,
-        "n_positions": config.positions.max_positions,
-        "tie_word_embeddings": config.tie != "none",
-        "embd_pdrop": config.dropout,
-        "resid_pdrop": config.dropout,
-        "attn_pdrop": config.attention.dropout,
-    }
+    return {**keys_out(config, KEYS), "embd_pdrop": config.dropout}
 
 
 def gpt_in(published: Published, head: Head) -> ModelConfig:

@@ -3,53 +3,47 @@
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.published.family import Family, Head, Key, Published, body_of, keys_in, keys_out
 from headwise.models.published.heads import decoder_head, decoder_in
 from headwise.models.published.rotary_rules import rotary_in, rotary_out, rotary_share
 from headwise.models.published.rules import Names, StackedByHead, linear, rule, stacked
 from headwise.recipe import model_config
 
+KEYS: tuple[Key, ...] = (
+    ("hidden_size", "width"),
+    ("num_hidden_layers", "layers"),
+    ("num_attention_heads", "attention.heads"),
+    ("attention_bias", "attention.bias", True),
+    ("intermediate_size", "feed_forward.hidden"),
+    ("hidden_act", "feed_forward.activation", "gelu"),
+    ("layer_norm_eps", "norm.epsilon", 1e-5),
+    ("max_position_embeddings", "positions.max_positions", 2048),
+    ("tie_word_embeddings", "tie", False),
+    ("hidden_dropout", "dropout", 0.0),
+    ("attention_dropout", "attention.dropout", 0.0),
+)
+
 
 def config_in(published: Published, head: Head) -> ModelConfig:
-    width, heads = published.need("hidden_size"), published.need("num_attention_heads")
+    fields = {**decoder_in(published, head), **keys_in(published, KEYS)}
     share, base = published.get("rotary_pct", 0.25), published.get("rotary_emb_base", 10000.0)
     return model_config(
         {
-            **decoder_in(published, head),
-            "width": width,
-            "layers": published.need("num_hidden_layers"),
-            "attention.heads": heads,
-            "feed_forward.hidden": published.need("intermediate_size"),
-            "feed_forward.activation": published.choose("hidden_act", ACTIVATIONS, "gelu"),
+            **fields,
             "norm.order": "parallel" if published.get("use_parallel_residual", True) else "pre",
-            "norm.epsilon": published.get("layer_norm_eps", 1e-5),
             "positions.kind": "rotary",
-            "positions.max_positions": published.get("max_position_embeddings", 2048),
-            **rotary_in(published, width // heads, share, base),
-            "attention.bias": published.get("attention_bias", True),
-            "dropout": published.get("hidden_dropout", 0.0),
-            "attention.dropout": published.get("attention_dropout", 0.0),
+            **rotary_in(published, fields["width"] // fields["attention.heads"], share, base),
         }
     )
 
 
 def config_out(config: ModelConfig) -> dict[str, Any]:
     return {
-        "hidden_size": config.width,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.attention.heads,
-        "intermediate_size": config.feed_forward.hidden,
-        "hidden_act": THEIR_ACTIVATIONS[config.feed_forward.activation],
+        **keys_out(config, KEYS),
         "use_parallel_residual": config.norm.order == "parallel",
-        "layer_norm_eps": config.norm.epsilon or 1e-5,
-        "max_position_embeddings": config.positions.max_positions,
         **rotary_out(config),
         "rotary_pct": rotary_share(config),
         "rotary_emb_base": config.positions.rotary.base,
-        "tie_word_embeddings": config.tie != "none",
-        "attention_bias": config.bias if config.attention.bias is None else config.attention.bias,
-        "hidden_dropout": config.dropout,
-        "attention_dropout": config.attention.dropout,
     }
 
 

@@ -3,50 +3,46 @@
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.published.family import Family, Head, Key, Published, body_of, keys_in, keys_out
 from headwise.models.published.heads import decoder_head, decoder_in
 from headwise.models.published.rules import SAME, Names, Unpaired, linear, rule
 from headwise.recipe import model_config
 
+KEYS: tuple[Key, ...] = (
+    ("n_embd", "width"),
+    ("n_layer", "layers"),
+    ("n_head", "attention.heads"),
+    ("activation_function", "feed_forward.activation", "gelu_new"),
+    ("layer_norm_epsilon", "norm.epsilon", 1e-5),
+    ("n_positions", "positions.max_positions", 2048),
+    ("tie_word_embeddings", "tie", False),
+    ("resid_pdrop", "dropout", 0.0),
+    ("attn_pdrop", "attention.dropout", 0.0),
+)
+
 
 def config_in(published: Published, head: Head) -> ModelConfig:
-    width, heads = published.need("n_embd"), published.need("n_head")
-    rotated = published.need("rotary_dim")
+    fields = {**decoder_in(published, head), **keys_in(published, KEYS)}
+    width, rotated = fields["width"], published.need("rotary_dim")
     return model_config(
         {
-            **decoder_in(published, head),
-            "width": width,
-            "layers": published.need("n_layer"),
-            "attention.heads": heads,
+            **fields,
             "feed_forward.hidden": published.get("n_inner", 4 * width),
-            "feed_forward.activation": published.choose("activation_function", ACTIVATIONS, "gelu_new"),
             "norm.order": "parallel_shared",
-            "norm.epsilon": published.get("layer_norm_epsilon", 1e-5),
             "positions.kind": "rotary",
-            "positions.max_positions": published.get("n_positions", 2048),
-            "positions.rotary.width": rotated if rotated != width // heads else None,
+            "positions.rotary.width": rotated if rotated != width // fields["attention.heads"] else None,
             "attention.bias": False,
             "output.bias": head != "classifier",
-            "dropout": published.get("resid_pdrop", 0.0),
-            "attention.dropout": published.get("attn_pdrop", 0.0),
         }
     )
 
 
 def config_out(config: ModelConfig) -> dict[str, Any]:
     return {
-        "n_embd": config.width,
-        "n_layer": config.layers,
-        "n_head": config.attention.heads,
+        **keys_out(config, KEYS),
         "n_inner": config.feed_forward.hidden,
-        "activation_function": THEIR_ACTIVATIONS[config.feed_forward.activation],
-        "layer_norm_epsilon": config.norm.epsilon or 1e-5,
-        "n_positions": config.positions.max_positions,
         "rotary_dim": config.positions.rotary.width or config.width // config.attention.heads,
-        "tie_word_embeddings": config.tie != "none",
         "embd_pdrop": config.dropout,
-        "resid_pdrop": config.dropout,
-        "attn_pdrop": config.attention.dropout,
     }
 
 

@@ -1,13 +1,26 @@
 """Llama 1, 2, 3 and Mistral, which has the same names and a sliding window."""
 
+import dataclasses
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
-from headwise.models.published.heads import decoder_head, decoder_in, grouped_heads
+from headwise.models.published.family import Family, Head, Key, Published, body_of, keys_in, keys_out
+from headwise.models.published.heads import GROUPED_HEADS, decoder_head, decoder_in, grouped_heads
 from headwise.models.published.rotary_rules import rotary_in, rotary_out
 from headwise.models.published.rules import Names, linear, rule
 from headwise.recipe import model_config, replaced
+
+KEYS: tuple[Key, ...] = (
+    ("num_hidden_layers", "layers"),
+    ("intermediate_size", "feed_forward.hidden"),
+    ("hidden_act", "feed_forward.activation", "silu"),
+    ("rms_norm_eps", "norm.epsilon", 1e-6),
+    ("max_position_embeddings", "positions.max_positions", 2048),
+    ("tie_word_embeddings", "tie", False),
+    ("mlp_bias", "bias", False),
+    ("attention_bias", "attention.bias", False),
+    ("attention_dropout", "attention.dropout", 0.0),
+)
 
 
 def llama_in(published: Published, head: Head) -> ModelConfig:
@@ -23,41 +36,19 @@ def config_in(published: Published, head: Head) -> ModelConfig:
         {
             **decoder_in(published, head),
             **heads,
-            "layers": published.need("num_hidden_layers"),
-            "feed_forward.hidden": published.need("intermediate_size"),
-            "feed_forward.activation": published.choose("hidden_act", ACTIVATIONS, "silu"),
+            **keys_in(published, KEYS),
             "feed_forward.kind": "gated",
             "norm.kind": "rms",
             "norm.order": "pre",
-            "norm.epsilon": published.get("rms_norm_eps", 1e-6),
             "positions.kind": "rotary",
-            "positions.max_positions": published.get("max_position_embeddings", 2048),
             **rotary_in(published, head_width, partial=False),
-            "bias": published.get("mlp_bias", False),
-            "attention.bias": published.get("attention_bias", False),
             "dropout": 0.0,
-            "attention.dropout": published.get("attention_dropout", 0.0),
         }
     )
 
 
 def config_out(config: ModelConfig) -> dict[str, Any]:
-    return {
-        "hidden_size": config.width,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.attention.heads,
-        "num_key_value_heads": config.attention.key_value_heads or config.attention.heads,
-        "head_dim": config.attention.head_width or config.width // config.attention.heads,
-        "intermediate_size": config.feed_forward.hidden,
-        "hidden_act": THEIR_ACTIVATIONS[config.feed_forward.activation],
-        "rms_norm_eps": config.norm.epsilon or 1e-6,
-        "max_position_embeddings": config.positions.max_positions,
-        **rotary_out(config),
-        "tie_word_embeddings": config.tie != "none",
-        "attention_dropout": config.attention.dropout,
-        "mlp_bias": config.bias,
-        "attention_bias": bool(config.attention.bias),
-    }
+    return {**keys_out(config, (*GROUPED_HEADS, *KEYS)), **rotary_out(config)}
 
 
 def mistral_in(published: Published, head: Head) -> ModelConfig:
@@ -96,11 +87,10 @@ LLAMA = Family(
     ignored=(r"rotary_emb\.inv_freq$",),
 )
 
-MISTRAL = Family(
+MISTRAL = dataclasses.replace(
+    LLAMA,
     model_type="mistral",
     architectures={"MistralForCausalLM": "language", "MistralForSequenceClassification": "classifier"},
     config_in=mistral_in,
     config_out=mistral_out,
-    names=names,
-    ignored=(r"rotary_emb\.inv_freq$",),
 )

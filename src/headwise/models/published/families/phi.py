@@ -4,60 +4,57 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
-from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
-from headwise.models.published.heads import decoder_head, decoder_in, grouped_heads
+from headwise.models.published.family import Family, Head, Key, Published, body_of, keys_in, keys_out
+from headwise.models.published.heads import GROUPED_HEADS, decoder_head, decoder_in, grouped_heads
 from headwise.models.published.rotary_rules import rotary_in, rotary_out, rotary_share
 from headwise.models.published.rules import Names, Stacked, linear, rule, stacked
 from headwise.recipe import model_config
 
+KEYS: tuple[Key, ...] = (
+    ("num_hidden_layers", "layers"),
+    ("intermediate_size", "feed_forward.hidden"),
+    ("tie_word_embeddings", "tie", False),
+    ("resid_pdrop", "dropout", 0.0),
+    ("attention_dropout", "attention.dropout", 0.0),
+)
+PHI_KEYS: tuple[Key, ...] = (
+    *KEYS,
+    ("hidden_act", "feed_forward.activation", "gelu_new"),
+    ("layer_norm_eps", "norm.epsilon", 1e-5),
+    ("max_position_embeddings", "positions.max_positions", 2048),
+)
+PHI3_KEYS: tuple[Key, ...] = (
+    *KEYS,
+    ("hidden_act", "feed_forward.activation", "silu"),
+    ("rms_norm_eps", "norm.epsilon", 1e-5),
+    ("max_position_embeddings", "positions.max_positions", 4096),
+)
 
-def _shape_in(published: Published, head: Head) -> dict[str, Any]:
-    """The fields under keys that both families share."""
+
+def _shape_in(published: Published, head: Head, keys: tuple[Key, ...], share: float) -> dict[str, Any]:
+    """The fields that both families share; a `share` of each head is rotated by default."""
+    heads = grouped_heads(published)
+    head_width = heads["attention.head_width"] or heads["width"] // heads["attention.heads"]
+    rotary = rotary_in(published, head_width, share)
+    fields = {**decoder_in(published, head), **heads, **keys_in(published, keys), **rotary}
+    return {**fields, "positions.kind": "rotary"}
+
+
+def _shape_out(config: ModelConfig, keys: tuple[Key, ...]) -> dict[str, Any]:
     return {
-        **decoder_in(published, head),
-        **grouped_heads(published),
-        "layers": published.need("num_hidden_layers"),
-        "feed_forward.hidden": published.need("intermediate_size"),
-        "positions.kind": "rotary",
-        "dropout": published.get("resid_pdrop", 0.0),
-        "attention.dropout": published.get("attention_dropout", 0.0),
-    }
-
-
-def _shape_out(config: ModelConfig) -> dict[str, Any]:
-    described = {
-        "hidden_size": config.width,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.attention.heads,
-        "num_key_value_heads": config.attention.key_value_heads or config.attention.heads,
-        "intermediate_size": config.feed_forward.hidden,
-        "hidden_act": THEIR_ACTIVATIONS[config.feed_forward.activation],
-        "max_position_embeddings": config.positions.max_positions,
+        **keys_out(config, (*GROUPED_HEADS, *keys)),
         **rotary_out(config),
         "partial_rotary_factor": rotary_share(config),
-        "tie_word_embeddings": config.tie != "none",
         "embd_pdrop": config.dropout,
-        "resid_pdrop": config.dropout,
-        "attention_dropout": config.attention.dropout,
     }
-    if config.attention.head_width:
-        described["head_dim"] = config.attention.head_width
-    return described
 
 
 def phi_in(published: Published, head: Head) -> ModelConfig:
     published.refuse_unless("qk_layernorm", False)
-    shape = _shape_in(published, head)
     return model_config(
         {
-            **shape,
-            "feed_forward.activation": published.choose("hidden_act", ACTIVATIONS, "gelu_new"),
+            **_shape_in(published, head, PHI_KEYS, share=0.5),
             "norm.order": "parallel_shared",
-            "norm.epsilon": published.get("layer_norm_eps", 1e-5),
-            "positions.max_positions": published.get("max_position_embeddings", 2048),
-            **rotary_in(
-                published, shape["attention.head_width"] or shape["width"] // shape["attention.heads"], share=0.5
-            ),
             "attention.bias": True,
             "output.bias": head != "classifier",
         }
@@ -65,14 +62,13 @@ def phi_in(published: Published, head: Head) -> ModelConfig:
 
 
 def phi_out(config: ModelConfig) -> dict[str, Any]:
-    return {**_shape_out(config), "layer_norm_eps": config.norm.epsilon or 1e-5}
+    return _shape_out(config, PHI_KEYS)
 
 
 def phi3_in(published: Published, head: Head) -> ModelConfig:
     published.refuse_unless("attention_bias", False)
-    shape = _shape_in(published, head)
-    rotary = rotary_in(published, shape["attention.head_width"] or shape["width"] // shape["attention.heads"])
-    kind = rotary["positions.rotary.scaling"]["kind"]
+    shape = _shape_in(published, head, PHI3_KEYS, share=1.0)
+    kind = shape["positions.rotary.scaling"]["kind"]
     if kind == "longrope":
         published.need("original_max_position_embeddings")
     elif kind != "none":
@@ -81,13 +77,9 @@ def phi3_in(published: Published, head: Head) -> ModelConfig:
         {
             **shape,
             "attention.window": published.get("sliding_window", None),
-            "feed_forward.activation": published.choose("hidden_act", ACTIVATIONS, "silu"),
             "feed_forward.kind": "gated",
             "norm.kind": "rms",
             "norm.order": "pre",
-            "norm.epsilon": published.get("rms_norm_eps", 1e-5),
-            "positions.max_positions": published.get("max_position_embeddings", 4096),
-            **rotary,
             "bias": False,
             "attention.bias": False,
         }
@@ -96,9 +88,8 @@ def phi3_in(published: Published, head: Head) -> ModelConfig:
 
 def phi3_out(config: ModelConfig) -> dict[str, Any]:
     return {
-        **_shape_out(config),
-        "rms_norm_eps": config.norm.epsilon or 1e-6,
-        "sliding_window": config.attention.window or None,
+        **_shape_out(config, PHI3_KEYS),
+        "sliding_window": config.attention.window,
         "original_max_position_embeddings": config.positions.rotary.scaling.original_positions
         or config.positions.max_positions,
     }

@@ -5,11 +5,21 @@ published config `tie_word_embeddings` stands for both; newer versions of the re
 model, put the scaling into `scale_decoder_outputs`, and leave a tied `lm_head` out of the file.
 """
 
+import dataclasses
 from functools import partial
 from typing import Any
 
 from headwise.config import ModelConfig
-from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published
+from headwise.models.published.family import (
+    ACTIVATIONS,
+    THEIR_ACTIVATIONS,
+    Family,
+    Head,
+    Key,
+    Published,
+    keys_in,
+    keys_out,
+)
 from headwise.models.published.rules import Copy, Names, rule
 from headwise.recipe import model_config
 
@@ -21,9 +31,22 @@ FEED_FORWARDS: dict[Any, str] = {
 """`feed_forward_proj` -> our activation, with `gated-` kept; gated-gelu is the tanh approximation."""
 
 
+KEYS: tuple[Key, ...] = (
+    ("d_model", "width"),
+    ("num_layers", "encoder.layers"),
+    ("num_heads", "attention.heads"),
+    ("d_ff", "feed_forward.hidden"),
+    ("layer_norm_epsilon", "norm.epsilon", 1e-6),
+    ("n_positions", "positions.max_positions", 512),
+    ("relative_attention_num_buckets", "positions.buckets", 32),
+    ("relative_attention_max_distance", "positions.distance", 128),
+    ("dropout_rate", "dropout", 0.1),
+)
+
+
 def _config_in(published: Published, head: Head, may_scale: bool) -> ModelConfig:
-    width, heads, head_width = published.need("d_model"), published.need("num_heads"), published.need("d_kv")
-    layers = published.need("num_layers")
+    fields, head_width = keys_in(published, KEYS), published.need("d_kv")
+    width = fields["width"]
     feed_forward = published.choose("feed_forward_proj", FEED_FORWARDS, "relu")
     gated = feed_forward.startswith("gated-")
     published.refuse_unless("is_gated_act", gated)
@@ -34,33 +57,24 @@ def _config_in(published: Published, head: Head, may_scale: bool) -> ModelConfig
     scaled = may_scale and published.get("scale_decoder_outputs", tied)
     if "scale_decoder_outputs" in published.values or not may_scale:
         tied = tied and not published.has("lm_head.weight")
-    dropout = float(published.get("dropout_rate", 0.1))
     return model_config(
         {
             "family": "encoder_decoder",
-            "width": width,
-            "encoder.layers": layers,
-            "layers": published.get("num_decoder_layers", layers),
-            "attention.heads": heads,
-            "attention.head_width": head_width if head_width * heads != width else None,
+            **fields,
+            "layers": published.get("num_decoder_layers", fields["encoder.layers"]),
+            "attention.head_width": head_width if head_width * fields["attention.heads"] != width else None,
             "attention.scale": 1.0,
-            "feed_forward.hidden": published.need("d_ff"),
             "feed_forward.activation": activation,
             "feed_forward.kind": "gated" if gated else "plain",
             "norm.kind": "rms",
             "norm.order": "pre",
-            "norm.epsilon": published.get("layer_norm_epsilon", 1e-6),
             "positions.kind": "relative",
-            "positions.max_positions": published.get("n_positions", 512),
-            "positions.buckets": published.get("relative_attention_num_buckets", 32),
-            "positions.distance": published.get("relative_attention_max_distance", 128),
             "embedding.scale": False,
             "tie": "all" if tied else "embeddings",
             "bias": False,
             "output.scale": width**-0.5 if scaled else 1.0,
-            "dropout": dropout,
-            "attention.dropout": dropout,
-            "feed_forward.dropout": dropout,
+            "attention.dropout": fields["dropout"],
+            "feed_forward.dropout": fields["dropout"],
             "init": "normal",
         }
     )
@@ -71,20 +85,10 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
     if config.feed_forward.kind == "gated":
         feed_forward = "gated-gelu" if config.feed_forward.activation == "gelu_tanh" else f"gated-{feed_forward}"
     return {
-        "d_model": config.width,
-        "num_layers": config.encoder_side.layers,
-        "num_decoder_layers": config.layers,
-        "num_heads": config.attention.heads,
-        "d_kv": config.attention.head_width or config.width // config.attention.heads,
-        "d_ff": config.feed_forward.hidden,
+        **keys_out(config, (*KEYS, ("num_decoder_layers", "layers"), ("d_kv", "attention.head_width"))),
         "feed_forward_proj": feed_forward,
-        "layer_norm_epsilon": config.norm.epsilon or 1e-6,
-        "n_positions": config.positions.max_positions,
-        "relative_attention_num_buckets": config.positions.buckets,
-        "relative_attention_max_distance": config.positions.distance,
         "tie_word_embeddings": config.tie == "all",
         "scale_decoder_outputs": config.output.scale != 1,
-        "dropout_rate": config.dropout,
         "is_encoder_decoder": True,
     }
 
@@ -140,12 +144,9 @@ T5 = Family(
     is_translator=True,
 )
 
-MT5 = Family(
+MT5 = dataclasses.replace(
+    T5,
     model_type="mt5",
-    architectures={"MT5ForConditionalGeneration": "language", "MT5Model": "language"},
+    architectures={f"M{name}": head for name, head in T5.architectures.items()},
     config_in=partial(_config_in, may_scale=False),
-    config_out=config_out,
-    names=names,
-    ignored=UNUSED,
-    is_translator=True,
 )

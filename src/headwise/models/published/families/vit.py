@@ -4,7 +4,17 @@ from typing import Any
 
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError
-from headwise.models.published.family import ACTIVATIONS, THEIR_ACTIVATIONS, Family, Head, Published, body_of
+from headwise.models.published.family import (
+    ACTIVATIONS,
+    THEIR_ACTIVATIONS,
+    Family,
+    Head,
+    Key,
+    Published,
+    body_of,
+    keys_in,
+    keys_out,
+)
 from headwise.models.published.rules import Names, Reshaped, linear, rule
 from headwise.nn.pooling import POOLERS
 from headwise.recipe import model_config
@@ -13,8 +23,22 @@ THEIR_POOLERS = {"tanh": "tanh", **THEIR_ACTIVATIONS}
 POOLERS_IN = {"tanh": "tanh", **{theirs: ours for theirs, ours in ACTIVATIONS.items() if ours in POOLERS}}
 
 
+KEYS: tuple[Key, ...] = (
+    ("hidden_size", "width"),
+    ("num_hidden_layers", "layers"),
+    ("num_attention_heads", "attention.heads"),
+    ("qkv_bias", "attention.bias", True),
+    ("intermediate_size", "feed_forward.hidden"),
+    ("hidden_act", "feed_forward.activation", "gelu"),
+    ("layer_norm_eps", "norm.epsilon", 1e-12),
+    ("num_channels", "patches.channels", 3),
+    ("hidden_dropout_prob", "dropout", 0.0),
+    ("attention_probs_dropout_prob", "attention.dropout", 0.0),
+)
+
+
 def config_in(published: Published, head: Head) -> ModelConfig:
-    width = published.need("hidden_size")
+    fields = keys_in(published, KEYS)
     image, patch = _side(published, "image_size", 224), _side(published, "patch_size", 16)
     if image % patch:
         raise CheckpointError(
@@ -22,28 +46,19 @@ def config_in(published: Published, head: Head) -> ModelConfig:
         )
     pooler = None
     if published.has("pooler.dense.weight"):
-        published.refuse_unless("pooler_output_size", width)
+        published.refuse_unless("pooler_output_size", fields["width"])
         pooler = published.choose("pooler_act", POOLERS_IN, "tanh")
     return model_config(
         {
+            **fields,
             "family": "vision",
-            "width": width,
-            "layers": published.need("num_hidden_layers"),
-            "attention.heads": published.need("num_attention_heads"),
-            "feed_forward.hidden": published.need("intermediate_size"),
-            "feed_forward.activation": published.choose("hidden_act", ACTIVATIONS, "gelu"),
             "norm.order": "pre",
-            "norm.epsilon": published.get("layer_norm_eps", 1e-12),
             "positions.kind": "learned",
-            "attention.bias": published.get("qkv_bias", True),
             "attention.output_bias": True,
             "pooling.pooler": pooler,
             "classes": published.classes if head == "classifier" else None,
             "patches.image_size": image,
             "patches.patch_size": patch,
-            "patches.channels": published.get("num_channels", 3),
-            "dropout": float(published.get("hidden_dropout_prob", 0.0)),
-            "attention.dropout": float(published.get("attention_probs_dropout_prob", 0.0)),
             "init": "normal",
         }
     )
@@ -59,22 +74,14 @@ def _side(published: Published, key: str, default: int) -> int:
 
 
 def config_out(config: ModelConfig) -> dict[str, Any]:
-    described = {
-        "hidden_size": config.width,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.attention.heads,
-        "intermediate_size": config.feed_forward.hidden,
-        "hidden_act": THEIR_ACTIVATIONS[config.feed_forward.activation],
-        "layer_norm_eps": config.norm.epsilon or 1e-5,
-        "qkv_bias": config.bias if config.attention.bias is None else config.attention.bias,
-        "image_size": config.image_patches.image_size,
-        "patch_size": config.image_patches.patch_size,
-        "num_channels": config.image_patches.channels,
-        "encoder_stride": config.image_patches.patch_size,
-        "hidden_dropout_prob": config.dropout,
-        "attention_probs_dropout_prob": config.attention.dropout,
+    patches, pooler = config.image_patches, config.pooling.pooler
+    return {
+        **keys_out(config, KEYS),
+        "image_size": patches.image_size,
+        "patch_size": patches.patch_size,
+        "encoder_stride": patches.patch_size,
+        **({"pooler_act": THEIR_POOLERS[pooler]} if pooler else {}),
     }
-    return {**described, "pooler_act": THEIR_POOLERS[config.pooling.pooler]} if config.pooling.pooler else described
 
 
 def names(config: ModelConfig) -> Names:
