@@ -1,4 +1,4 @@
-"""Operations are counted as PyTorch's own counter counts them, for every family, forward and backward."""
+"""The operations of training: counted on short inputs, they give those of any length, for every family."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -45,17 +45,7 @@ TRANSLATORS = {
 
 
 @pytest.mark.parametrize("name", TRANSLATORS)
-def test_a_forward_pass(name: str) -> None:
-    model = build(TRANSLATORS[name], VOCABULARY, PAD).eval()
-
-    def run() -> object:
-        return model(ids(7), ids(9))
-
-    assert 2 * multiply_adds(model, run) == counted(run)
-
-
-@pytest.mark.parametrize("name", TRANSLATORS)
-@pytest.mark.parametrize(("source", "target"), [(1, 1), (11, 6), (30, 50)])
+@pytest.mark.parametrize(("source", "target"), [(1, 1), (11, 6), (300, 200)])
 def test_the_lengths_of_a_pair_tell_its_cost(name: str, source: int, target: int) -> None:
     model = build(TRANSLATORS[name], VOCABULARY, PAD).eval()
     wanted = multiply_adds(model, lambda: model(ids(source), ids(target)))
