@@ -7,7 +7,8 @@ synthetic (Caswell et al., 2019).
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -36,6 +37,9 @@ HEADER = "source\ttarget\n"
 
 CUT = "\0"
 """Stands for a translation that was cut off at the length limit; no text contains NUL."""
+
+CLEAN = CleanConfig()
+"""The pairs are cleaned as training does by default."""
 
 SAMPLED = TranslateOptions(beam=1, sampling=SamplingOptions())
 """The default search options."""
@@ -78,11 +82,14 @@ def back_translate(
     """
     chosen = options_from(options, search) if options or search else SAMPLED
     files = [Path(text)] if isinstance(text, str | Path) else [Path(each) for each in text]
-    texts = MonolingualText(tuple(files), max_lines)
     path, tag = _checked_output(Path(out)), " ".join(tag.split())
     _check_files(files)
     control = BulkControl(share, progress, stop, say)
-    size = texts.size()  # reads everything first, so that a damaged file is found before any work is done
+    texts = partial(target_texts, files, max_lines)
+    lines = size = 0
+    for pair in texts():  # everything is read first, so that a damaged file is found before any work is done
+        lines += 1
+        size += len(pair.target.encode())
     translator = model if isinstance(model, Translator) else Translator(model, device=device)
     translator.direction(source, target)
     settings = {
@@ -93,20 +100,20 @@ def back_translate(
         # Not the batch size: after running out of memory, a call with a smaller one must be able to continue.
         "search": {key: value for key, value in asdict(chosen).items() if key != "batch_tokens"},
         "tag": tag,
-        "clean": to_tables(texts.clean),
+        "clean": to_tables(CLEAN),
     }
     if (report := earlier_report(path, settings, share)) is not None:
         return BackTranslation(report, already=True)
     job = LineJob(
-        lambda: (pair.target for pair in texts.pairs()),
+        lambda: (pair.target for pair in texts()),
         path,
         settings,
         chosen,
         row=lambda number, text, found: usable_line(found),
         source=source,
         target=target,
-        size=size,
-        write=lambda rows: _write_pairs(path, texts, rows, tag, settings),
+        size=(lines, size),
+        write=lambda rows: _write_pairs(path, texts(), rows, tag, settings),
     )
     result = run_jobs(translator, [job], control)
     return BackTranslation(_report(path) if result.written else None, stopped=result.stopped)
@@ -129,43 +136,24 @@ def _check_files(files: Sequence[Path]) -> None:
         refuse_documents(file)
 
 
-@dataclass(frozen=True)
-class MonolingualText:
-    """Text files of the target language."""
-
-    files: tuple[Path, ...]
-    max_lines: int = 0
-    """Only the first lines; 0: all."""
-    clean: CleanConfig = field(default_factory=CleanConfig)
-
-    def pairs(self) -> Iterator[Pair]:
-        """The lines as targets of pairs, with file and line number; the sources are empty."""
-        found = (
-            Pair("", normalise(text), str(path), number) for path in self.files for number, text in numbered_lines(path)
-        )
-        return itertools.islice(found, self.max_lines or None)
-
-    def size(self) -> tuple[int, int]:
-        """The number of lines, and of bytes in them."""
-        lines, size = 0, 0
-        for pair in self.pairs():
-            lines += 1
-            size += len(pair.target.encode())
-        return lines, size
+def target_texts(files: Sequence[Path], max_lines: int) -> Iterator[Pair]:
+    """The lines as targets of pairs, with file and line number; the sources are empty. `max_lines` 0: all."""
+    found = (Pair("", normalise(text), str(path), number) for path in files for number, text in numbered_lines(path))
+    return itertools.islice(found, max_lines or None)
 
 
-def _write_pairs(out: Path, texts: MonolingualText, rows: Iterator[bytes], tag: str, settings: dict[str, Any]) -> None:
+def _write_pairs(out: Path, texts: Iterator[Pair], rows: Iterator[bytes], tag: str, settings: dict[str, Any]) -> None:
     """Clean the pairs and write them, and beside them how they were produced."""
     report = CleaningReport()
-    cleaned = clean(_uncut(texts, rows, report), texts.clean, report, SeenHashes())
+    cleaned = clean(_uncut(texts, rows, report), CLEAN, report, SeenHashes())
     lines = (f"{tag} {pair.source}".lstrip() + f"\t{pair.target}\n" for chunk, _ in cleaned for pair in chunk)
     write_rows(out, (line.encode() for line in itertools.chain([HEADER], lines)))
     write_json(note_path(out), {**settings, "pairs": report.to_json()})
 
 
-def _uncut(texts: MonolingualText, rows: Iterator[bytes], report: CleaningReport) -> Iterator[Pair]:
+def _uncut(texts: Iterator[Pair], rows: Iterator[bytes], report: CleaningReport) -> Iterator[Pair]:
     """The pairs whose translation was not cut off at the length limit."""
-    for pair, row in zip(texts.pairs(), rows, strict=True):
+    for pair, row in zip(texts, rows, strict=True):
         source = row.decode().removesuffix("\n")
         if source == CUT:
             report.read += 1
