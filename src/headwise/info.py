@@ -53,10 +53,15 @@ def describe_folder(folder: Path) -> dict[str, Any]:
         facts["shortlist"] = ", ".join(
             f"{s or '?'}-{t or '?'}: from {table.pairs:,} pairs" for (s, t), table in lists.tables.items()
         )
-    finished = checkpoints(folder)
-    if finished:
+    return facts | _training(folder)
+
+
+def _training(folder: Path) -> dict[str, Any]:
+    """Steps and scores, if the folder is a training run."""
+    facts: dict[str, Any] = {}
+    if finished := checkpoints(folder):
         progress = read_state(finished[-1])
-        facts |= {"steps": progress.step, "best step": progress.best_step}
+        facts = {"steps": progress.step, "best step": progress.best_step}
     if (folder / SCORES).exists():
         try:
             for name, table in read_json(folder / SCORES).items():
