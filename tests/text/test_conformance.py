@@ -13,7 +13,7 @@ from headwise.errors import ConfigError
 from headwise.text.kinds import TOKENIZERS, load_tokenizer
 from headwise.text.normalise import normalise
 from headwise.text.tokenizer import Tokenizer
-from tests.text.corpus import CORPUS, LANGUAGES, trained
+from tests.text.corpus import CORPUS, LANGUAGES, sample, trained
 
 EXACT = [kind for kind in TOKENIZERS if kind not in ("words", "characters", "wordpiece")]
 """The kinds that spell whatever they have not seen."""
@@ -193,7 +193,7 @@ def test_a_pickled_tokenizer_is_the_same(tokenizer: Tokenizer) -> None:
 def test_threads_may_share_one(tokenizer: Tokenizer) -> None:
     def work(seed: int) -> list[list[int]]:
         rng = np.random.default_rng(seed)
-        return [tokenizer.sample(tokenizer.encode(text), 0.3, 4, rng) for text in CORPUS[:50]]
+        return [sample(tokenizer, tokenizer.encode(text), 0.3, 4, rng) for text in CORPUS[:50]]
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(8))) == [work(seed) for seed in range(8)]

@@ -1,7 +1,7 @@
 """Special tokens, and how they frame a text, a pair of texts or a translation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 PAD, SOS, EOS, UNK = range(4)
@@ -48,40 +48,17 @@ class Specials:
 
     def to_table(self) -> dict[str, Any]:
         """The special ids as a JSON table, which `from_table` reads."""
-        framing = self.framing
-        return {
-            "ids": {"pad": self.pad, "sos": self.sos, "eos": self.eos, "unk": self.unk, "mask": self.mask},
-            "names": {str(i): name for i, name in self.names.items()},
-            "forbidden": list(self.forbidden),
-            "tags": dict(self.tags),
-            "single": [list(ids) for ids in framing.single],
-            "pair": [list(ids) for ids in framing.pair],
-            "segments": list(framing.segments),
-            "source": [list(items) for items in framing.source],
-            "start": list(framing.start),
-            "first": framing.first,
-        }
+        return {**asdict(self), "names": {str(i): name for i, name in self.names.items()}}
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> "Specials":
-        before, after = map(tuple, table["single"])
-        left, middle, right = map(tuple, table["pair"])
-        source_before, source_after = map(tuple, table["source"])
-        framing = Framing(
-            single=(before, after),
-            pair=(left, middle, right),
-            segments=tuple(table["segments"]),
-            source=(source_before, source_after),
-            start=tuple(table["start"]),
-            first=table["first"],
-        )
-        return cls(
-            **table["ids"],
-            names={int(i): name for i, name in table["names"].items()},
-            forbidden=tuple(table["forbidden"]),
-            tags=table["tags"],
-            framing=framing,
-        )
+        names = {int(i): name for i, name in table["names"].items()}
+        framing = Framing(**{key: _tuples(value) for key, value in table["framing"].items()})
+        return cls(**{**table, "names": names, "forbidden": tuple(table["forbidden"]), "framing": framing})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def special_names(languages: Sequence[str], mask: bool = False) -> tuple[str, ...]:

@@ -194,28 +194,11 @@ class Tokenizer(ABC):
         """Whether the id represents no text. `<unk>` is not special: it represents text, though unknown."""
         return i in self._names and (i != self.unk or i in (self.sos, self.eos))
 
-    def sample(self, ids: Sequence[int], alpha: float, candidates: int, rng: np.random.Generator) -> list[int]:
-        """Draw another segmentation of the same text with `rng`; alpha 0 returns the ids as they are.
-
-        Special tokens before and after the text stay. Kinds with a single segmentation return the ids.
-        """
-        start, end = 0, len(ids)
-        while start < end and ids[start] in self._names:
-            start += 1
-        while end > start and ids[end - 1] in self._names:
-            end -= 1
-        text = [int(i) for i in ids[start:end]]
-        if alpha <= 0 or not text or any(i in self._names for i in text):
-            return list(ids)
-        keys = rng.integers(2**64, size=1, dtype=np.uint64)
-        drawn, _ = self.sample_batch(np.array(text), np.array([len(text)]), alpha, candidates, keys)
-        return [*ids[:start], *drawn.tolist(), *ids[end:]]
-
     def sample_batch(self, ids: Ids, lengths: Ids, alpha: float, candidates: int, keys: Keys) -> tuple[Ids, Ids]:
         """Draw other segmentations of many texts, concatenated, with at least one id each; alpha is above 0.
 
         Returns the ids and the length of each text. What is drawn for a text depends on its random number in `keys`
-        alone.
+        alone. Kinds with a single segmentation return the ids.
         """
         return ids, lengths
 

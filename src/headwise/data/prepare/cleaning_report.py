@@ -1,7 +1,7 @@
 """Cleaning reports: how many pairs of a corpus were kept and dropped, for people and for the model card."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from headwise.data.read.pairs import Pair
@@ -58,15 +58,7 @@ class CleaningReport:
             dropped.examples.append((pair.file, pair.line, _shortened(pair)))
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "read": self.read,
-            "kept": self.kept,
-            "held_out": self.held_out,
-            "dropped": {
-                reason: {"count": each.count, "examples": [list(example) for example in each.examples]}
-                for reason, each in self._ordered()
-            },
-        }
+        return {**asdict(self), "kept": self.kept}
 
     @classmethod
     def from_json(cls, table: dict[str, Any]) -> "CleaningReport":

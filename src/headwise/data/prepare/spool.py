@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import filterfalse
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from headwise.errors import DataError
 
@@ -43,12 +43,10 @@ class Spool:
         self.spans: list[Span] = []
         """The spans of all chunks; complete once the spool is finished."""
         self._rows: list[str] = []
-        self._stream: IO[bytes] | None = path.open("wb")
+        self._stream = path.open("wb")
 
     def append(self, pairs: Iterable[tuple[str, str, int, int]]) -> None:
         """Append pairs, each as source, target, index of the file, line."""
-        if self._stream is None:
-            raise ValueError("the spool is finished")
         before = len(self._rows)
         self._rows += [f"{source}\t{target}\t{file}\t{line}\n" for source, target, file, line in pairs]
         self.count += len(self._rows) - before
@@ -56,23 +54,15 @@ class Spool:
             self._write(CHUNK)
 
     def finish(self) -> None:
-        if self._stream is not None:
-            if self._rows:
-                self._write(len(self._rows))
-            self._stream.close()
-            self._stream = None
+        if self._rows:
+            self._write(len(self._rows))
+        self._stream.close()
 
     def remove(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
+        self._stream.close()
         self.path.unlink(missing_ok=True)
 
-    def chunks(self) -> Iterator[SpooledChunk]:
-        return map(read_span, self.spans)
-
     def _write(self, rows: int) -> None:
-        assert self._stream is not None
         written = "".join(self._rows[:rows]).encode()
         del self._rows[:rows]
         start = self.spans[-1].start + self.spans[-1].size if self.spans else 0
@@ -99,6 +89,6 @@ class Sentences:
 
     def __iter__(self) -> Iterator[str]:
         for spool in self.spools:
-            for chunk in spool.chunks():
+            for chunk in map(read_span, spool.spans):
                 yield from filterfalse(self.without.__contains__, chunk.source)
                 yield from filterfalse(self.without.__contains__, chunk.target)

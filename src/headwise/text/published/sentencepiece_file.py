@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from headwise.errors import CheckpointError
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED = range(1, 5)
 """The types of pieces."""
 UNIGRAM, BPE = 1, 2
 """The types of models."""
@@ -24,7 +24,6 @@ class SentencePieceFile:
     pieces: tuple[tuple[str, float, int], ...]
     """Piece, score and type, by id."""
     model_type: int
-    byte_fallback: bool
     characters: bytes
     """The compiled character map of the normaliser; empty if there is none."""
     dummy_prefix: bool
@@ -59,7 +58,6 @@ def _read(content: bytes) -> SentencePieceFile:
     return SentencePieceFile(
         pieces=tuple(pieces),
         model_type=_int(trainer.get(3, UNIGRAM)),
-        byte_fallback=bool(trainer.get(35, 0)),
         characters=_bytes(normaliser.get(2, b"")),
         dummy_prefix=bool(normaliser.get(3, 1)),
     )
