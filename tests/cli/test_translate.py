@@ -24,10 +24,10 @@ def test_wrapped_lines_are_noted_and_paragraphs_are_joined(model: Path, tmp_path
     wrapped = lines_file(tmp_path / "wrapped.txt", [*textwrap.wrap(PROSE, 72), "", SOURCES[0]])
     start = ["translate", "--model", str(model), "--beam", "1", "--input", wrapped]
     assert main(start) == 0
-    assert "the lines seem to be wrapped in mid-sentence: see --paragraphs" in capsys.readouterr().err
+    assert "see --paragraphs" in capsys.readouterr().err
     assert main([*start, "--paragraphs"]) == 0
     joined = capsys.readouterr()
-    assert "wrapped" not in joined.err
+    assert "--paragraphs" not in joined.err
     assert joined.out.splitlines()[1:] == ["", TARGETS[0]]
 
 
@@ -45,6 +45,12 @@ def test_documents_are_refused_by_name(name: str, model: Path, tmp_path: Path, c
     assert "cannot be translated yet" in wrong(
         capsys, "translate", "--model", model, "--input", path, "--output", tmp_path / "out"
     )
+
+
+def test_other_commands_take_the_lines_of_any_text_file(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    path = lines_file(tmp_path / "notes.md", SOURCES[:2])
+    assert len(ok(capsys, "tokenizer", "encode", "--model", model, "--input", path).splitlines()) == 2
+    assert len(ok(capsys, "embed", "--model", model, "--input", path).splitlines()) == 2
 
 
 def test_a_tab_and_an_unknown_character(model: Path, capsys: Capture) -> None:

@@ -134,9 +134,7 @@ def add_engine(command: argparse.ArgumentParser) -> None:
 def read_lines(path: str) -> Iterator[str]:
     """The lines of a text file, which may be compressed, or of standard input (`-`)."""
     from headwise.data.read.files import numbered_lines
-    from headwise.decode.bulk.survey import refuse_documents
 
-    refuse_documents(Path(path))
     return (text for _, text in numbered_lines(Path(path)))
 
 

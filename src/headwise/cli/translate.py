@@ -116,9 +116,11 @@ def is_file_to_file(args: argparse.Namespace) -> bool:
 def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> int:
     """Translate texts, or the lines of a stream, as they arrive."""
     from headwise.decode.bulk.paragraphs import join_paragraphs, looks_wrapped
+    from headwise.decode.bulk.survey import refuse_documents
     from headwise.decode.bulk.translate_file import translation_row
     from headwise.decode.coverage import CoverageCheck
 
+    refuse_documents(Path(args.input or "-"))
     chunks = given_texts(args, "translate", join_paragraphs if args.paragraphs else None)
     engine = translator(args)
     languages = {"source": args.source_language, "target": args.target_language}
