@@ -58,7 +58,7 @@ class FeedForwardConfig(Checked):
 
 @dataclass(frozen=True)
 class NormConfig(Checked):
-    """The normalisation layers, and where they stand."""
+    """The normalisation layers and their places."""
 
     where: ClassVar[str] = "model.norm."
     kind: str = "layer"
@@ -236,6 +236,15 @@ class ModelConfig(Checked):
     """How images are read. None: the model reads text."""
 
     @property
+    def head_width(self) -> int:
+        return self.attention.head_width or self.width // self.attention.heads
+
+    @property
+    def attention_bias(self) -> bool:
+        """Whether the query, key and value projections have biases."""
+        return self.bias if self.attention.bias is None else self.attention.bias
+
+    @property
     def encoder_side(self) -> "ModelConfig":
         """The config of the encoder: this one, with what `encoder` changes."""
         if self.encoder is None:
@@ -284,12 +293,11 @@ class ModelConfig(Checked):
         if groups and heads % groups:
             raise ConfigError(f"model.attention.heads {heads} is not a multiple of {groups} key/value heads")
         if self.positions.kind == "rotary":
-            head_width = self.attention.head_width or self.width // heads
-            rotated = self.positions.rotary.width or head_width
+            rotated = self.positions.rotary.width or self.head_width
             if rotated % 2:
                 raise ConfigError(f"rotary positions need an even head width, not {rotated}")
-            if rotated > head_width:
-                raise ConfigError(f"model.positions.rotary.width {rotated} is more than a head has ({head_width})")
+            if rotated > self.head_width:
+                raise ConfigError(f"model.positions.rotary.width {rotated} is more than a head has ({self.head_width})")
 
     def _check_buckets(self) -> None:
         buckets, distance = self.positions.buckets, self.positions.distance

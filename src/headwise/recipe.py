@@ -225,19 +225,22 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         kind, *extras = typing.get_args(hint)
         return 0 if isinstance(value, str) and value in extras else _value(kind, value, where)
     if origin is Literal:
-        if value not in typing.get_args(hint):
-            raise ConfigError(f"{where} must be one of {', '.join(typing.get_args(hint))}, not {value!r}")
-        return value
+        return _choice(typing.get_args(hint), value, where)
     if origin is tuple:
-        item = typing.get_args(hint)[0]
         items = value if isinstance(value, list | tuple) else [value]
-        return tuple(_value(item, each, f"{where}[{i}]") for i, each in enumerate(items))
+        return tuple(_value(typing.get_args(hint)[0], each, f"{where}[{i}]") for i, each in enumerate(items))
     if hint is float and type(value) is int:
         return _float(value, where)
     if origin in (types.UnionType, typing.Union):
         return None if value is None or value == NONE else _value(typing.get_args(hint)[0], value, where)
     if type(value) is not hint:
         raise ConfigError(f"{where} must be {_NAMES.get(hint, str(hint))}, not {value!r}")
+    return value
+
+
+def _choice(choices: tuple[str, ...], value: Any, where: str) -> Any:
+    if value not in choices:
+        raise ConfigError(f"{where} must be one of {', '.join(choices)}, not {value!r}")
     return value
 
 

@@ -41,5 +41,5 @@ def test_off_outside_training_and_at_zero() -> None:
     x = torch.randn(5)
     assert torch.equal(Dropout(0.5).eval()(x), x)
     assert dropout(x, 0.0) is x
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="at least 0 and below 1"):
         Dropout(1.0)

@@ -61,10 +61,6 @@ def norm(config: ModelConfig, width: int) -> nn.Module:
     return NORMS[config.norm.kind](width, config.norm.epsilon)
 
 
-def head_width(config: ModelConfig) -> int:
-    return config.attention.head_width or config.width // config.attention.heads
-
-
 def attention(config: ModelConfig, memory_width: int) -> MultiHeadAttention:
     return MultiHeadAttention(
         config.width,
@@ -72,7 +68,7 @@ def attention(config: ModelConfig, memory_width: int) -> MultiHeadAttention:
         key_value_heads=config.attention.key_value_heads,
         head_width=config.attention.head_width,
         memory_width=memory_width,
-        bias=config.bias if config.attention.bias is None else config.attention.bias,
+        bias=config.attention_bias,
         output_bias=config.attention.output_bias,
         dropout=config.attention.dropout,
         scale=config.attention.scale,
@@ -127,14 +123,14 @@ def stack(config: ModelConfig, *, causal: bool, memory_width: int | None = None)
 
 def positions(config: ModelConfig, width: int, *, causal: bool) -> PositionEncoding:
     """The position encoding of one stack, for embeddings of this width."""
-    turning = config.positions.rotary.width or head_width(config)
+    rotated = config.positions.rotary.width or config.head_width
     shape = PositionShape(
         width=width,
         heads=config.attention.heads,
         causal=causal,
         max_positions=config.positions.max_positions,
         offset=config.positions.offset,
-        frequencies=ROTARY_SCALINGS[config.positions.rotary.scaling.kind](turning - turning % 2, config.positions),
+        frequencies=ROTARY_SCALINGS[config.positions.rotary.scaling.kind](rotated - rotated % 2, config.positions),
         buckets=config.positions.buckets,
         distance=config.positions.distance,
     )

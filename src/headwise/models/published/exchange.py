@@ -187,9 +187,7 @@ def _head_of(config: ModelConfig) -> Head:
 
 
 def _family_of(foreign: Foreign) -> tuple[Family, Head]:
-    named = foreign.config.get("architectures") or []
-    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-        raise CheckpointError(f"{foreign.where}: architectures in config.json must be a list of names")
+    named = _architectures(foreign)
     kind = foreign.config.get("model_type")
     for family in PUBLISHED:
         found = [family.architectures[name] for name in named if name in family.architectures]
@@ -200,6 +198,13 @@ def _family_of(foreign: Foreign) -> tuple[Family, Head]:
     known = ", ".join(name for family in PUBLISHED for name in family.architectures)
     what = ", ".join(named) or kind or "(none named)"
     raise CheckpointError(f"{foreign.where}: the architecture {what} is not supported; there are: {known}")
+
+
+def _architectures(foreign: Foreign) -> list[str]:
+    named = foreign.config.get("architectures") or []
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise CheckpointError(f"{foreign.where}: architectures in config.json must be a list of names")
+    return named
 
 
 PROBLEMS = ("single_label_classification", "multi_label_classification", "regression")

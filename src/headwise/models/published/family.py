@@ -102,13 +102,12 @@ def keys_out(config: ModelConfig, keys: Iterable[Key]) -> dict[str, Any]:
 
 def normalised(config: ModelConfig) -> ModelConfig:
     """The config with the defaults of all optional values filled in, so that equal models have equal configs."""
-    attention, side = config.attention, config.encoder_side
-    bias = config.bias if attention.bias is None else attention.bias
+    attention, side, bias = config.attention, config.encoder_side, config.attention_bias
     return replaced(
         config,
         {
             "tie": "all" if config.family in ("causal_lm", "masked_lm") and config.tie == "decoder" else config.tie,
-            "attention.head_width": attention.head_width or config.width // attention.heads,
+            "attention.head_width": config.head_width,
             "attention.key_value_heads": attention.key_value_heads or attention.heads,
             "attention.bias": bias,
             "attention.output_bias": bias if attention.output_bias is None else attention.output_bias,

@@ -91,7 +91,6 @@ def rotary_out(config: ModelConfig) -> dict[str, Any]:
 
 def rotary_share(config: ModelConfig) -> float:
     """The part of each head that is rotated, as a factor which gives exactly that width when multiplied out."""
-    head_width = config.attention.head_width or config.width // config.attention.heads
-    rotated = config.positions.rotary.width or head_width
-    share = rotated / head_width
-    return share if int(head_width * share) == rotated else math.nextafter(share, 1.0)
+    rotated = config.positions.rotary.width or config.head_width
+    share = rotated / config.head_width
+    return share if int(config.head_width * share) == rotated else math.nextafter(share, 1.0)

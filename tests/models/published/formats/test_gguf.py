@@ -272,7 +272,6 @@ ABSURD = {
     "an endless array of texts": header(0, 1) + KEY + struct.pack("<IIQ", 9, 8, 2**60) + bytes(1000),
     "arrays without a bottom": header(0, 1) + KEY + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000,
     "an unknown type": header(0, 1) + KEY + struct.pack("<I", 77) + bytes(1000),
-    "a truth that is two": header(0, 1) + KEY + struct.pack("<IB", 7, 2) + bytes(1000),
     "text that is none": header(0, 1) + struct.pack("<Q", 2) + b"\xff\xfe" + bytes(1000),
     "a key twice": header(0, 2) + (KEY + struct.pack("<IB", 0, 2)) * 2 + bytes(1000),
     "a tensor twice": header(2, 0) + described((1,)) * 2 + bytes(1000),

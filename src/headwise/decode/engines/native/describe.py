@@ -77,7 +77,7 @@ class Shape:
         side = config if is_target else config.encoder_side
         self.width, self.heads, self.hidden = side.width, side.attention.heads, side.feed_forward.hidden
         self.key_heads = config.attention.key_value_heads or self.heads
-        self.head_width = config.attention.head_width or self.width // self.heads
+        self.head_width = config.head_width
         self.layers = side.layers
         self.name = "decoder" if is_target else "encoder"
 
@@ -150,7 +150,7 @@ class _Description:
         config = self._config
         scale = config.attention.scale or shape.score_scale
         queries, keys = shape.heads * shape.head_width, shape.key_heads * shape.head_width
-        biased = config.bias if config.attention.bias is None else config.attention.bias
+        biased = config.attention_bias
         output_biased = biased if config.attention.output_bias is None else config.attention.output_bias
         heads = {"heads": shape.heads, "key_heads": shape.key_heads, "head_width": shape.head_width}
 

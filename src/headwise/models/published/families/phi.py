@@ -111,9 +111,8 @@ def phi_names(config: ModelConfig) -> Names:
 
 def phi3_names(config: ModelConfig) -> Names:
     body = body_of(config)
-    head_width = config.attention.head_width or config.width // config.attention.heads
-    key_width = (config.attention.key_value_heads or config.attention.heads) * head_width
-    attention = Stacked((config.attention.heads * head_width, key_width, key_width))
+    key_width = (config.attention.key_value_heads or config.attention.heads) * config.head_width
+    attention = Stacked((config.attention.heads * config.head_width, key_width, key_width))
     yield rule("model.embed_tokens.weight", f"{body}embedding.weight")
     for i in range(config.layers):
         theirs, ours = f"model.layers.{i}", f"{body}decoder.layers.{i}"

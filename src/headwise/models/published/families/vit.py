@@ -86,7 +86,7 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
 
 def names(config: ModelConfig) -> Names:
     body = body_of(config)
-    patches, width = config.image_patches, config.width
+    patches, width, bias = config.image_patches, config.width, config.attention_bias
     patch = (patches.channels, patches.patch_size, patches.patch_size)
     projection = "vit.embeddings.patch_embeddings.projection"
     flattened = Reshaped((width, *patch), (width, patches.channels * patches.patch_size**2))
@@ -94,11 +94,10 @@ def names(config: ModelConfig) -> Names:
     yield rule(f"{projection}.weight", f"{body}embedding.projection.weight", flattened)
     yield rule(f"{projection}.bias", f"{body}embedding.projection.bias")
     yield rule("vit.embeddings.position_embeddings", f"{body}positions.weight", Reshaped((1, -1, width), (-1, width)))
-    qkv_bias = config.bias if config.attention.bias is None else config.attention.bias
     for i in range(config.layers):
         theirs, ours = f"vit.encoder.layer.{i}", f"{body}encoder.layers.{i}"
         for part in ("query", "key", "value"):
-            yield from linear(f"{theirs}.attention.attention.{part}", f"{ours}.self_attention.{part}", qkv_bias)
+            yield from linear(f"{theirs}.attention.attention.{part}", f"{ours}.self_attention.{part}", bias)
         yield from linear(f"{theirs}.attention.output.dense", f"{ours}.self_attention.output")
         yield from linear(f"{theirs}.layernorm_before", f"{ours}.self_norm.norm")
         yield from linear(f"{theirs}.intermediate.dense", f"{ours}.feed_forward.expand")

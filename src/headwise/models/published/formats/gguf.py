@@ -99,12 +99,7 @@ class _Cursor:
     def scalar(self, kind: int, what: str) -> Any:
         dtype = numpy.dtype(SCALARS[kind])
         value = self.take(dtype.itemsize, what).view(dtype)[0].item()
-        return self.truth(value, what) if kind == BOOL else value
-
-    def truth(self, value: int, what: str) -> bool:
-        if value not in (0, 1):
-            raise self.fail(f"{what} is {value}, neither true nor false")
-        return bool(value)
+        return bool(value) if kind == BOOL else value
 
     def text(self, what: str) -> str:
         size = self.count(1, f"bytes in {what}")
@@ -130,7 +125,7 @@ class _Cursor:
         dtype = numpy.dtype(SCALARS[kind])
         count = self.count(dtype.itemsize, f"values in {what}")
         values: list[Any] = self.take(count * dtype.itemsize, what).view(dtype).tolist()
-        return [self.truth(value, what) for value in values] if kind == BOOL else values
+        return [bool(value) for value in values] if kind == BOOL else values
 
 
 def _read_header(cursor: _Cursor) -> tuple[dict[str, Any], dict[str, Described]]:
