@@ -1,5 +1,7 @@
 """Attention: weights, masks, heads, and the equality of its two paths."""
 
+import math
+
 import pytest
 import torch
 
@@ -242,3 +244,9 @@ def test_cache_appends_and_selects() -> None:
 def test_shapes_that_do_not_divide_are_refused(width: int, count: int, groups: int) -> None:
     with pytest.raises(ValueError, match="heads"):
         MultiHeadAttention(width, count, key_value_heads=groups)
+
+
+def test_scores_are_scaled_by_the_head_width() -> None:
+    """Products of unit-variance vectors of width K have variance K; the scaled ones have variance 1."""
+    query, key = torch.randn(1, 1, 500, 64), torch.randn(1, 1, 500, 64)
+    assert (query @ key.transpose(-2, -1) / math.sqrt(64)).var().item() == pytest.approx(1.0, abs=0.1)
