@@ -1,5 +1,7 @@
 """The right model for each use: the wrong one is told what it is for."""
 
+import copy
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -12,7 +14,7 @@ from headwise.decode.filler import Filler
 from headwise.decode.generator import Generator
 from headwise.decode.labeller import Labeller
 from headwise.decode.translator import Translator
-from headwise.errors import CheckpointError, ConfigError
+from headwise.errors import CheckpointError, ConfigError, HeadwiseError
 from headwise.models.folder.description import COMMANDS, LoadedModel
 from headwise.train.run import JOBS
 from tests.kinds import classifier, encoder, language_model, seer
@@ -65,3 +67,21 @@ def test_a_model_without_a_tokenizer_takes_no_text(use: Any, kind: str) -> None:
         take = partial(Labeller(loaded, device="cpu").classify, ["text"])
     with pytest.raises(CheckpointError, match="it has no tokenizer"):
         take()
+
+
+@pytest.mark.parametrize(
+    ("kind", "use"),
+    [
+        ("classify", lambda loaded: Labeller(loaded, device="cpu").classify("A dog")),
+        ("masked_lm", lambda loaded: Embedder(loaded, device="cpu").embed("A dog")),
+        ("masked_lm", lambda loaded: Filler(loaded, device="cpu").fill("A ___")),
+    ],
+    ids=["classify", "embed", "fill"],
+)
+def test_outputs_that_are_nan_are_an_error(kind: str, use: Callable[[LoadedModel], object]) -> None:
+    loaded = MODELS[kind]()
+    damaged: Any = copy.deepcopy(loaded.model)
+    for parameter in damaged.parameters():
+        parameter.data.fill_(math.nan)
+    with pytest.raises(HeadwiseError, match="NaN or infinite: its weights are damaged"):
+        use(replace(loaded, model=damaged))

@@ -5,26 +5,24 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypedDict, Unpack, overload
+from typing import TypedDict, Unpack, overload
 
 import torch
 from torch import Tensor
 
 from headwise.decode.batching import by_budget, padded
+from headwise.decode.engines.prompt_stepper import PromptStepper
 from headwise.decode.given_texts import check_texts
 from headwise.decode.open import OpenedModel, depends_on_length, open_as
 from headwise.decode.search.beam import beam_search, walk
 from headwise.decode.search.hypothesis import Hypothesis
-from headwise.decode.search.options import WIDEST, SamplingOptions, SearchOptions
+from headwise.decode.search.options import WIDEST, SamplingOptions, SearchOptions, options_from
 from headwise.decode.search.sampling import drawing, sample
 from headwise.decode.search.top_k import likeliest
 from headwise.errors import ConfigError, DataError
 from headwise.models.causal_lm import CausalLM
 from headwise.models.folder.description import LoadedModel
-from headwise.nn.cache import LayerCache
-from headwise.nn.positions import Rotary
 from headwise.nn.recurrent import RecurrentStack
-from headwise.nn.rotary import LongRope
 
 
 @dataclass(frozen=True)
@@ -90,58 +88,6 @@ class Generation:
         return [self, *self.alternatives]
 
 
-class PromptState(NamedTuple):
-    """The decoder's state for all rows of a search."""
-
-    cache: tuple[LayerCache, ...]
-    mask: Tensor | None  # [R, S], which positions so far are not padding; None: all
-    position: Tensor  # [R], of the next token
-    first: Tensor | None
-    """[R]: the last tokens of the prompts, the input of the first step; None afterwards."""
-    history: Tensor | None = None
-    """[R, S]: all tokens so far, if the cache may have to be recomputed."""
-
-
-class PromptStepper:
-    """A language model as a search sees it: it reads the prompts in one pass, then one token per step."""
-
-    def __init__(self, model: CausalLM) -> None:
-        self.model = model
-        frequencies = model.positions.frequencies if isinstance(model.positions, Rotary) else None
-        self.switch = frequencies.length if isinstance(frequencies, LongRope) else None
-        """Length from which on LongRoPE uses its other factors: cached keys have to be recomputed there."""
-
-    def start(self, prompts: Tensor, real: Tensor) -> PromptState:
-        """The state before the first token after prompts [N, S] that are padded at their start."""
-        positions = (real.long().cumsum(1) - 1).clamp(min=0)
-        mask = None if bool(real.all()) else real[:, :-1]
-        cache: tuple[LayerCache, ...] = ()
-        if prompts.size(1) > 1:
-            cache = self.model.decode(prompts[:, :-1], (), mask, positions[:, :-1]).cache
-        history = None if self.switch is None else prompts[:, :-1]
-        return PromptState(cache, mask, positions[:, -1], prompts[:, -1], history)
-
-    def step(self, tokens: Tensor, state: PromptState) -> tuple[Tensor, PromptState]:
-        tokens = tokens if state.first is None else state.first
-        mask = state.mask if state.mask is None else torch.cat((state.mask, state.mask.new_ones(len(tokens), 1)), 1)
-        history = None if state.history is None else torch.cat((state.history, tokens[:, None]), 1)
-        if history is not None and history.size(1) - 1 == self.switch:  # rows have the same length, see `_groups`
-            output = self.model.decode(history)
-        else:
-            output = self.model.decode(tokens[:, None], state.cache, mask, state.position[:, None])
-        logits = self.model.output_projection(output.hidden[:, -1])
-        return logits.float().log_softmax(-1), PromptState(output.cache, mask, state.position + 1, None, history)
-
-    def select(self, state: PromptState, rows: Tensor) -> PromptState:
-        return PromptState(
-            tuple(layer.select(rows) for layer in state.cache),
-            None if state.mask is None else state.mask[rows],
-            state.position[rows],
-            None if state.first is None else state.first[rows],
-            None if state.history is None else state.history[rows],
-        )
-
-
 class Generator:
     """A language model that continues texts."""
 
@@ -184,9 +130,8 @@ class Generator:
         Search options are keywords, the fields of `GenerateOptions`, or one value, `options`. `watch` receives each
         new piece of a single text.
         """
-        if options is not None and search:
-            raise ConfigError(f"give {', '.join(search)} as part of `options`, or leave `options` out")
-        found = self._generate(check_texts(prompts, "prompts"), options or GenerateOptions(**search), watch)
+        chosen = options_from(GenerateOptions, options, search)
+        found = self._generate(check_texts(prompts, "prompts"), chosen, watch)
         return found[0] if isinstance(prompts, str) else found
 
     def _generate(

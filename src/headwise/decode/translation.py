@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from headwise.decode.alignment import Alignment
 from headwise.decode.search.options import WIDEST, SamplingOptions
@@ -71,19 +70,6 @@ class TranslateKeywords(TypedDict, total=False):
     batch_tokens: int
     exact: bool
     alignments: bool
-
-
-def options_from(options: TranslateOptions | None, keywords: Mapping[str, Any]) -> TranslateOptions:
-    """Search options, given as one value or as keywords; both together are refused."""
-    unknown = [name for name in keywords if name not in TranslateKeywords.__annotations__]
-    if unknown:
-        known = ", ".join(TranslateKeywords.__annotations__)
-        raise TypeError(f"unexpected keyword argument {unknown[0]!r}; the search options are {known}")
-    if options is None:
-        return TranslateOptions(**keywords)
-    if keywords:
-        raise ConfigError(f"give {', '.join(keywords)} as part of `options`, or leave `options` out")
-    return options
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from headwise.decode.framing import DirectionFrame, Framer
 from headwise.decode.given_texts import check_texts
 from headwise.decode.open import OpenedModel, open_as
 from headwise.decode.search.hypothesis import length_penalty as normalised_score
-from headwise.decode.search.options import SearchOptions, SearchRequest
+from headwise.decode.search.options import SearchOptions, SearchRequest, options_from
 from headwise.decode.sentence_search import SentenceSearch
 from headwise.decode.shortlist.restricted import choose_shortlists
 from headwise.decode.shortlist.shortlists import Direction, Shortlists
 from headwise.decode.text_parts import join_parts
-from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation, options_from
+from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation
 from headwise.errors import ConfigError, DataError
 from headwise.files.digest import bytes_digest
 from headwise.models.folder.description import INT8, LoadedModel
@@ -215,7 +215,7 @@ class Translator:
         `TranslateOptions`), or one value, `options`. `progress` receives the number of sentences done so far. An empty
         text has an empty translation.
         """
-        chosen = options_from(options, search)
+        chosen = options_from(TranslateOptions, options, search)
         listed = check_texts(texts)
         found = self._translate(listed, self._framer.frame(source, target), prefix, chosen, progress)
         return found[0] if isinstance(texts, str) else found
@@ -234,7 +234,7 @@ class Translator:
 
         Texts are taken in chunks of `STREAM_CHUNK`, so that similar lengths can be batched.
         """
-        chosen = options_from(options, search)
+        chosen = options_from(TranslateOptions, options, search)
         self.direction(source, target)
         return self._stream(iter(texts), source, target, prefix, chosen)
 
@@ -277,7 +277,7 @@ class Translator:
 
         given = {"share": share, "progress": progress, "stop": stop, "say": say}
         control = BulkControl(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-        chosen = options_from(options, search)
+        chosen = options_from(TranslateOptions, options, search)
         job = FileJob(Path(input), Path(output), source, target, chosen, prefix, paragraphs, json, scores)
         return translate_file(self, job, control)
 

@@ -24,8 +24,8 @@ from headwise.decode.bulk.merge import is_finished, record_path, write_rows
 from headwise.decode.bulk.partial import refuse_changes, saved_by_all
 from headwise.decode.bulk.share import WHOLE, Share
 from headwise.decode.bulk.survey import input_digest, refuse_documents
-from headwise.decode.search.options import SamplingOptions
-from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation, options_from
+from headwise.decode.search.options import SamplingOptions, options_from
+from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from headwise.files.atomic import write_json
@@ -80,7 +80,7 @@ def back_translate(
     languages. Sources are sampled unless search options are given, such as `beam=4`. Every synthetic source begins with
     `tag`. `OUT.json` records how the pairs were produced. To continue after an interruption, repeat the call.
     """
-    chosen = options_from(options, search) if options or search else SAMPLED
+    chosen = options_from(TranslateOptions, options, search) if options or search else SAMPLED
     files = [Path(text)] if isinstance(text, str | Path) else [Path(each) for each in text]
     path, tag = _checked_output(Path(out)), " ".join(tag.split())
     _check_files(files)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headwise.decode.search.hypothesis import length_penalty
 from headwise.errors import ConfigError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Prefixes = Sequence[Sequence[int]]
 
@@ -86,6 +89,22 @@ class SamplingOptions:
             raise ConfigError(f"top_p must be between {TINY:g} and 1, not {self.top_p}")
         if self.samples < 1:
             raise ConfigError(f"samples must be at least 1, not {self.samples}")
+
+
+Options = TypeVar("Options", bound="DataclassInstance")
+
+
+def options_from(kind: type[Options], options: Options | None, keywords: Mapping[str, Any]) -> Options:
+    """Options of this kind, given as one value or as keywords; both together are refused."""
+    known = [field.name for field in fields(kind)]
+    unknown = [name for name in keywords if name not in known]
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}; the search options are {', '.join(known)}")
+    if options is None:
+        return kind(**keywords)
+    if keywords:
+        raise ConfigError(f"give {', '.join(keywords)} as part of `options`, or leave `options` out")
+    return options
 
 
 def check_limits(limits: Sequence[int], options: SearchOptions, prefixes: Prefixes | None) -> None:

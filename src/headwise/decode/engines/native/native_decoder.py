@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from headwise.decode.engines.native.library import NativeSearch
 from headwise.decode.engines.native.native_model import NativeModel
+from headwise.decode.engines.native.native_search import NativeSearch
 from headwise.decode.engines.plain import SteppingEngine
 from headwise.decode.search.beam import beam_search
 from headwise.decode.search.hypothesis import Hypothesis

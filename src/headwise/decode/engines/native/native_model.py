@@ -12,14 +12,8 @@ import numpy as np
 from headwise.config import ModelConfig
 from headwise.decode.alignment import alignment_layer
 from headwise.decode.engines.native.describe import Shape, UnknownWeightsError, Weights, describe, native_fits, taken
-from headwise.decode.engines.native.library import (
-    SLOTS,
-    Floats,
-    NativeBeamSearch,
-    NativeHandle,
-    NativeSearch,
-    Selection,
-)
+from headwise.decode.engines.native.library import Floats, NativeHandle
+from headwise.decode.engines.native.native_search import SLOTS, NativeBeamSearch, NativeSearch, Selection
 from headwise.decode.engines.native.position_table import PositionTable
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SearchRequest

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from headwise.config import ModelConfig
-from headwise.decode.engines.native.library import Floats, Numbers, PositionRows
+from headwise.decode.engines.native.library import Floats, Numbers
+from headwise.decode.engines.native.native_search import PositionRows
 
 SINUSOIDAL = {"sinusoidal": "interleaved", "sinusoidal_halves": "halves", "sinusoidal_fairseq": "fairseq"}
 KNOWN = ("none", *SINUSOIDAL, "learned", "rotary")
