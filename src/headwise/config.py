@@ -388,6 +388,10 @@ class NoiseConfig(Checked):
     where: ClassVar[str] = "data.noise."
     preset: Literal["none", "usual"] = "none"
     """none: no noise but what other keys ask for; usual: the shares in `USUAL_NOISE`."""
+    same: Share | None = None
+    """The target as the source too: text that is in the target language already."""
+    lower: Share | None = None
+    """A source in lower case."""
     upper: Share | None = None
     """Both sides in capitals."""
     title: Share | None = None
@@ -395,7 +399,7 @@ class NoiseConfig(Checked):
     unpunctuated: Share | None = None
     """Both sides without final punctuation."""
     typos: Share | None = None
-    """A source with letters swapped, dropped, doubled, or replaced by a neighbour on the keyboard."""
+    """A source with letters swapped, dropped, doubled or replaced by a neighbouring key, or without accents."""
     hyphenated: Share | None = None
     """A source with a word divided, as at the end of a hard-wrapped line."""
     tags: Share | None = None
@@ -404,6 +408,8 @@ class NoiseConfig(Checked):
     """Both sides with the same URL, e-mail address, number or file name."""
     emoji: Share | None = None
     """Both sides with the same emoji."""
+    bullets: Share | None = None
+    """Both sides with the same list mark before them."""
     joined: Share | None = None
     """Two to four consecutive pairs as one."""
     words: Share | None = None
@@ -419,6 +425,8 @@ class NoiseConfig(Checked):
 
 
 USUAL_NOISE = {
+    "same": 0.01,
+    "lower": 0.03,
     "upper": 0.07,
     "title": 0.05,
     "unpunctuated": 0.2,
@@ -427,6 +435,7 @@ USUAL_NOISE = {
     "tags": 0.03,
     "copied": 0.03,
     "emoji": 0.02,
+    "bullets": 0.01,
     "joined": 0.05,
     "words": 0.02,
 }

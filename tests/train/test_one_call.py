@@ -11,6 +11,7 @@ import headwise
 from headwise.cli import parser
 from headwise.cli.train import run_keywords
 from headwise.errors import ConfigError
+from headwise.models.folder.load import CARD
 from headwise.presets import DEFAULTS, PRESETS, resolve
 from headwise.train.one_call import complete_recipe, recipe_path, run_tables, shipped_recipes
 from tests.commands import lines_file
@@ -75,11 +76,13 @@ def test_one_call(tmp_path: Path) -> None:
         "preset": "tiny",
         "device": "cpu",
         "vocabulary": 350,
+        "noise": "usual",
         "settings": {"model.width": 16},
     }
     given: dict[str, Any] = {"pairs": pairs, "source": "en", "target": "de", "out": tmp_path / "run", **small}
     outcome = headwise.train(**given, steps=2, say=lambda text: None)
     assert outcome.folder == tmp_path / "run"
+    assert "Noise in the training pairs: same 1%, lower 3%, upper 7%" in (tmp_path / "run" / CARD).read_text("utf-8")
     assert headwise.Translator(tmp_path / "run", device="cpu").directions == (("en", "de"),)
     assert headwise.train(out=tmp_path / "run", steps=3, say=lambda text: None).progress.step == 3
 

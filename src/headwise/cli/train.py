@@ -87,6 +87,11 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
         "--vocabulary", type=positive, metavar="N", help="size of the vocabulary (default: by corpus size)"
     )
     command.add_argument(
+        "--noise",
+        choices=["none", "usual"],
+        help="usual: capitals, typos, tags and more in a share of the training pairs (default: none)",
+    )
+    command.add_argument(
         "--seed", type=int, metavar="N", help="random seed of weights, batches and dropout (default: 1)"
     )
     command.add_argument("--device", help="cpu, cuda, cuda:1 ...; auto: a GPU if there is one (default)")

@@ -46,6 +46,8 @@ class RunKeywords(TypedDict, total=False):
     steps: int | None
     batch_tokens: int | None
     vocabulary: int | None
+    noise: str | None
+    """Preset of the noise in training pairs: none or usual."""
     seed: int | None
     device: str | None
     tensorboard: bool | None
@@ -103,6 +105,7 @@ def run_tables(
         "text.vocabulary": keywords.get("vocabulary"),
         "data.source_language": keywords.get("source"),
         "data.target_language": keywords.get("target"),
+        "data.noise.preset": keywords.get("noise"),
         "data.both_directions": keywords.get("both_directions"),
         "data.train": [*corpora, *more] or None,
         "data.valid": valid or None,

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from headwise.data.noise.dice import Dice
-from headwise.data.noise.inserted import copied, emoji, tagged
+from headwise.data.noise.inserted import bulleted, copied, emoji, same, tagged
 
 PAIR = ("Tom paid 45 dollars.", "Tom zahlte 45 Dollar.")
 UNRELATED = ("she sleeps.", "sie schläft.")
@@ -20,7 +20,7 @@ def added(text: str, noisy: str) -> Counter[str]:
     return Counter({each: count for each, count in new.items() if count and not each.isspace()})
 
 
-@pytest.mark.parametrize("change", [tagged, emoji, copied])
+@pytest.mark.parametrize("change", [tagged, emoji, copied, bulleted])
 def test_both_sides_get_the_same(change: object) -> None:
     assert callable(change)
     for key in range(300):
@@ -30,6 +30,10 @@ def test_both_sides_get_the_same(change: object) -> None:
         assert added(UNRELATED[0], source) == added(UNRELATED[1], target)
         assert "she sleeps" in source
         assert "sie schläft" in target
+
+
+def test_text_in_the_target_language_stays() -> None:
+    assert same(Dice(0), UNRELATED, LANGUAGES) == ("sie schläft.", "sie schläft.")
 
 
 def test_tags_go_around_a_word_that_both_sides_have() -> None:

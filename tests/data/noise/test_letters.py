@@ -5,10 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwise.data.noise.dice import Dice
-from headwise.data.noise.letters import hyphenated, title, typos, unpunctuated, upper
+from headwise.data.noise.letters import hyphenated, lower, title, typos, unpunctuated, upper
 
 EN_DE, EN_HI, HI_EN = ("en", "de"), ("en", "hi"), ("hi", "en")
 HINDI = "आप कैसे हैं?"
+
+
+def test_the_source_alone_loses_its_capitals() -> None:
+    assert lower(Dice(0), ("Hello World!", "Hallo Welt!"), EN_DE) == ("hello world!", "Hallo Welt!")
+    assert lower(Dice(0), ("İKİ ISI", "Two"), ("tr", "en")) == ("iki ısı", "Two")
+    assert lower(Dice(0), (HINDI, "How?"), HI_EN) == (HINDI, "How?")
+
+
+def test_some_typists_leave_out_accents_but_not_vowels_of_hindi() -> None:
+    texts = ("Ça été où naïf Größe", "Ziel")
+    assert ("Ca ete ou naif Große", "Ziel") in {typos(Dice(key), texts, ("fr", "de")) for key in range(50)}
+    typed = {typos(Dice(key), (HINDI, "How?"), HI_EN)[0] for key in range(50)}
+    assert all(abs(len(each) - len(HINDI)) <= 1 for each in typed)
 
 
 def test_both_sides_are_in_capitals() -> None:

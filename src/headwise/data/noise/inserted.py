@@ -19,6 +19,7 @@ _AROUND = (
     ('<a href="#">', "</a>"),
     ("**", "**"),
     ("[", "]"),
+    ("(", ")"),
 )
 _ALONE = (
     "<br/>",
@@ -41,6 +42,7 @@ _EMOJI = (
     *"😀😃😄😁😆😅😂🤣😊😇🙂🙃😉😍🥰😘😋😜🤪🤔🤨😐😏🙄😬😔😴😷🤒🥳😎😕😢😭😱😡🤯👍👎👏🙏💪👋👌🤝💔💕🔥✨🎉🎂🎁⭐🍎🍕☕🚗🏠📞💡✅❌💯",
     *("✌️", "❤️", "☀️", "🌧️", "✈️", "⚠️", "👍🏽", "🙏🏻", "🤷‍♀️", "👨‍👩‍👧", "🇩🇪", "🇫🇷", "🇮🇹", "🇮🇳"),
 )
+_BULLETS = ("- ", "• ", "* ", "– ", "1. ", "2. ", "3) ", "(4) ", "a) ", "b. ", "# ", "## ", "> ", "[ ] ", "→ ")
 _NUMBER = re.compile(r"\d+")
 _AROUND_WORDS = ".,;:!?()\"'«»„“”’…।"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -73,6 +75,17 @@ def emoji(dice: Dice, texts: Texts, languages: Texts) -> Texts:
         return f"{mark} {texts[0]}", f"{mark} {texts[1]}"
     space = "" if dice.one_in(4) else " "
     return f"{texts[0]}{space}{mark}", f"{texts[1]}{space}{mark}"
+
+
+def bulleted(dice: Dice, texts: Texts, languages: Texts) -> Texts:
+    """Both sides with the same list mark before them."""
+    mark = dice.pick(_BULLETS)
+    return mark + texts[0], mark + texts[1]
+
+
+def same(dice: Dice, texts: Texts, languages: Texts) -> Texts:
+    """The target on both sides: text that is in the target language already stays as it is."""
+    return texts[1], texts[1]
 
 
 def copied(dice: Dice, texts: Texts, languages: Texts) -> Texts:

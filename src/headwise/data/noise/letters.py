@@ -1,6 +1,7 @@
-"""Noise in the letters of a pair: case on both sides, typos and line-end hyphens in the source."""
+"""Noise in the letters of a pair: case and punctuation, typos, missing accents and divided words."""
 
 import re
+import unicodedata
 
 from headwise.data.noise.dice import Dice
 
@@ -14,12 +15,24 @@ _INITIAL = re.compile(r"(?<!\S)[^\w\s]*\w")
 _FINAL = re.compile(r"\s*[.!?…।॥。！？؟۔]+$")
 _SPELT = re.compile(r"[^\d\s<>@:/%{}\\_&=#.]{4,}")
 """A word of letters, as opposed to a number, a tag, a placeholder or an address."""
+_ACCENTED = re.compile("[\u00c0-\u024f]")
+"""Letters of the Latin script with an accent, and some that are letters of their own."""
+DOTTED = ("tr", "az")
+"""Languages in which i and İ are one letter, ı and I another."""
 _KEYBOARDS = {
     "": ("qwertyuiop", "asdfghjkl", "zxcvbnm"),
     "de": ("qwertzuiopü", "asdfghjklöä", "yxcvbnm"),
     "fr": ("azertyuiop", "qsdfghjklm", "wxcvbn"),
 }
 """The rows of letters by language; the empty code is for all others."""
+
+
+def lower(dice: Dice, texts: Texts, languages: Texts) -> Texts:
+    """A source without capitals, as many type; the target is written as it should be."""
+    source, target = texts
+    if _base(languages[0]) in DOTTED:
+        source = source.replace("İ", "i").replace("I", "ı")
+    return source.lower(), target
 
 
 def upper(dice: Dice, texts: Texts, languages: Texts) -> Texts:
@@ -41,7 +54,12 @@ def unpunctuated(dice: Dice, texts: Texts, languages: Texts) -> Texts:
 
 
 def typos(dice: Dice, texts: Texts, languages: Texts) -> Texts:
-    """A source with a typing error or several: letters swapped, dropped, doubled, or hit on the key beside."""
+    """A source with a typing error or several: letters swapped, dropped, doubled, or hit on the key beside.
+
+    One in eight has no accents instead, if it had any.
+    """
+    if dice.one_in(8) and (bare := _ACCENTED.sub(_unaccented, texts[0])) != texts[0]:
+        return bare, texts[1]
     words = texts[0].split(" ")
     places = [place for place, word in enumerate(words) if _SPELT.fullmatch(word)]
     if not places:
@@ -76,19 +94,23 @@ def _base(language: str) -> str:
 
 
 def _upper(text: str, language: str) -> str:
-    if _base(language) in ("tr", "az"):
+    if _base(language) in DOTTED:
         text = text.replace("i", "İ")
     return text.upper()  # ß becomes SS, as German is written
 
 
 def _title(text: str, language: str) -> str:
-    dotted = _base(language) in ("tr", "az")
+    dotted = _base(language) in DOTTED
 
     def initial(match: re.Match[str]) -> str:
         letter = match[0][-1]
         return match[0][:-1] + ("İ" if dotted and letter == "i" else letter.title())
 
     return _INITIAL.sub(initial, text)
+
+
+def _unaccented(match: re.Match[str]) -> str:
+    return unicodedata.normalize("NFD", match[0])[0]
 
 
 def _misspelt(dice: Dice, word: str, near: dict[str, str]) -> str:

@@ -7,12 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from headwise.data.noise.dice import Dice
-from headwise.data.noise.inserted import copied, emoji, tagged
-from headwise.data.noise.letters import Texts, hyphenated, title, typos, unpunctuated, upper
+from headwise.data.noise.inserted import bulleted, copied, emoji, same, tagged
+from headwise.data.noise.letters import Texts, hyphenated, lower, title, typos, unpunctuated, upper
 from headwise.data.prepare.encoded_corpus import Flat
 from headwise.text.tokenizer import Ids, Keys, Tokenizer
 
 CHANGES: dict[str, Callable[[Dice, Texts, Texts], Texts]] = {
+    "same": same,
+    "lower": lower,
     "upper": upper,
     "title": title,
     "unpunctuated": unpunctuated,
@@ -21,6 +23,7 @@ CHANGES: dict[str, Callable[[Dice, Texts, Texts], Texts]] = {
     "tags": tagged,
     "copied": copied,
     "emoji": emoji,
+    "bullets": bulleted,
 }
 """The kinds of noise that change a pair, in the order in which they are applied: what is to be copied comes after the
 change of case."""

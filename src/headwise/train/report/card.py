@@ -144,11 +144,13 @@ def translation_card(
     read = sum(report.read for report in prepared.reports)
     kept = sum(report.kept for report in prepared.reports)
     held_out = ["", "The validation pairs were held out of the training data."] if not recipe.data.valid else []
+    shares = ", ".join(f"{kind} {share:.0%}" for kind, share in recipe.data.noise.shares.items())
+    noise = ["", f"Noise in the training pairs: {shares}."] if shares else []
     card = Card(
         title=f"Translation model, {directions}",
         summary=f"An encoder-decoder Transformer trained with Headwise: {shape_of(loaded)}, a vocabulary of "
         f"{prepared.tokenizer.size:,} tokens ({prepared.tokenizer.kind}).",
-        data=[f"{read:,} training pairs were read, {kept:,} kept after cleaning.", *held_out],
+        data=[f"{read:,} training pairs were read, {kept:,} kept after cleaning.", *held_out, *noise],
         files=prepared.files,
         counted="pairs",
         trained=f"{progress.tokens:,} target tokens, {batches_of(recipe)}, "
