@@ -209,6 +209,16 @@ def test_each_prompt_goes_on_as_if_it_were_alone(tmp_path: Path, kind: str) -> N
     assert [each.ids for each in together] == [generator.generate(prompt, options=options).ids for prompt in prompts]
 
 
+@pytest.mark.parametrize("kind", SCALED)
+def test_each_text_has_the_vector_that_it_has_alone(tmp_path: Path, kind: str) -> None:
+    name, changes = SCALED[kind]
+    embedder = Embedder(decoder(tmp_path, name, **changes), device="cpu")
+    texts = ["the small dog", "one two three four five six seven eight nine " * 2]
+    together = embedder.embed(texts)
+    for text, vector in zip(texts, together, strict=True):
+        assert torch.allclose(embedder.embed(text), vector, atol=1e-5)
+
+
 def test_long_rope_computes_its_cache_anew_when_the_factors_change(tmp_path: Path) -> None:
     name, changes = SCALED["phi3"]
     folder = decoder(tmp_path, name, **changes)
