@@ -159,7 +159,7 @@ def test_wrong_settings(tmp_path: Path, capsys: Capture) -> None:
     start = ["train", "--pairs", tmp_path / "pairs.tsv", "--out", tmp_path / "run"]
     assert "did you mean train.steps" in wrong(capsys, *start, "--set", "train.stesp=5")
     assert "did you mean model" in wrong(capsys, *start, "--set", "modle.width=5")
-    assert "key=value" in wrong(capsys, *start, "--set", "train.steps")
+    assert "KEY=VALUE" in wrong(capsys, *start, "--set", "train.steps")
     assert "whole number" in wrong(capsys, *start, "--set", "train.steps=many")
     assert ", ".join(PRESETS) in wrong(capsys, *start, "--set", "model.preset=huge")
     assert "--source and --target" in wrong(capsys, "train", "--source", "x", "--out", tmp_path / "run")
