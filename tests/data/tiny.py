@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
 from headwise.text.stored import Parts, read_parts
 from headwise.text.tokenizer import Tokenizer
@@ -15,10 +14,6 @@ class TinyTokenizer(Tokenizer):
     whole = 300
     encoded = 0
     """Texts that any tokenizer of this class was given. Tests set it to 0."""
-
-    @classmethod
-    def train(cls, sentences: Sequence[str], vocabulary: int, languages: tuple[str, ...]) -> Self:
-        raise NotImplementedError
 
     @property
     def size(self) -> int:

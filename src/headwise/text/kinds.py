@@ -10,7 +10,7 @@ from headwise.text.published.hf_tokenizer import HfTokenizer
 from headwise.text.published.mapped import Mapped
 from headwise.text.reservoir import reservoir_sample
 from headwise.text.stored import read_parts
-from headwise.text.tokenizer import Tokenizer, check_languages
+from headwise.text.tokenizer import Tokenizer, TrainingSet, check_languages
 from headwise.text.trained.byte_bpe import ByteBpe
 from headwise.text.trained.listed import Characters, Words
 from headwise.text.trained.subwords import Bpe, Subwords, Unigram
@@ -61,9 +61,7 @@ def train_tokenizer(
     if not prepared:
         raise DataError("no tokenizer can be trained: the corpus has no sentence")
     size = config.vocabulary or kind.default_vocabulary(total)
-    if issubclass(kind, Subwords):
-        return kind.train(prepared, size, known, mask=mask, split_digits=config.split_digits)
-    return kind.train(prepared, size, known, mask=mask, lossless=lossless)
+    return kind.train(TrainingSet(prepared, size, known, mask, lossless, config.split_digits))
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:

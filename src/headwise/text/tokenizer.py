@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,22 @@ def check_languages(languages: Sequence[str]) -> tuple[str, ...]:
                 f"{language!r} is not a language code: those have letters, digits, - and _ only, as in de or pt-BR"
             )
     return tuple(dict.fromkeys(languages))
+
+
+class TrainingSet(NamedTuple):
+    """The sentences that a tokenizer is trained on, and the properties that it is given."""
+
+    sentences: Sequence[str]
+    """Not empty, and normalised unless the tokenizer is lossless."""
+    vocabulary: int
+    """The most entries, special tokens included."""
+    languages: tuple[str, ...] = ()
+    mask: bool = False
+    """Whether there is a mask token."""
+    lossless: bool = False
+    """Whether spaces and line ends are kept."""
+    split_digits: bool = False
+    """Whether each digit is a piece of its own, in SentencePiece tokenizers."""
 
 
 class Tokenizer(ABC):
@@ -70,19 +86,8 @@ class Tokenizer(ABC):
         """Ids that a search never generates; eos, which ends a translation, is not among them."""
 
     @classmethod
-    def train(
-        cls,
-        sentences: Sequence[str],
-        vocabulary: int,
-        languages: tuple[str, ...],
-        *,
-        mask: bool = False,
-        lossless: bool = False,
-    ) -> Self:
-        """Learn at most `vocabulary` entries, special tokens included, from non-empty sentences.
-
-        The sentences are normalised unless the tokenizer is `lossless`. `mask` adds a mask token.
-        """
+    def train(cls, given: TrainingSet) -> Self:
+        """Learn a vocabulary."""
         raise ConfigError(f"a {cls.kind} tokenizer is read from published files, it cannot be trained")
 
     @classmethod

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwise.text.published.sentencepiece_file import read_sentencepiece, without_setting
+from headwise.text.tokenizer import TrainingSet
 from headwise.text.trained import sentencepiece_training
 from headwise.text.trained.unigram_seeds import LONGEST, seed_pieces
 from tests.text.corpus import CORPUS
@@ -55,14 +56,14 @@ def test_rare_characters_are_in_no_piece() -> None:
 
 def test_the_model_is_the_one_that_sentencepiece_finds_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     sentences = [*CORPUS, *(f"{first} {second}" for first in CORPUS for second in CORPUS[:20])]
-    ours = sentencepiece_training.train_model("unigram", sentences, 500, ("de",))
+    ours = sentencepiece_training.train_model("unigram", TrainingSet(sentences, 500, ("de",)))
 
     @contextmanager
     def none(*_: object) -> Any:
         yield {}
 
     monkeypatch.setattr(sentencepiece_training, "_seeds", none)
-    alone = sentencepiece_training.train_model("unigram", sentences, 500, ("de",))
+    alone = sentencepiece_training.train_model("unigram", TrainingSet(sentences, 500, ("de",)))
     found, expected = ({piece: score for piece, score, _ in read_sentencepiece(m).pieces} for m in (ours, alone))
     common = found.keys() & expected.keys()
     assert len(common) >= 0.98 * len(expected)
@@ -71,7 +72,7 @@ def test_the_model_is_the_one_that_sentencepiece_finds_alone(monkeypatch: pytest
 
 
 def test_the_model_says_nothing_of_files_of_this_machine() -> None:
-    model = sentencepiece_training.train_model("unigram", CORPUS, 400, ())
+    model = sentencepiece_training.train_model("unigram", TrainingSet(CORPUS, 400))
     assert b"seeds.tsv" not in model
     assert without_setting(model, 54) == model
-    assert sentencepiece_training.train_model("unigram", CORPUS, 400, ()) == model
+    assert sentencepiece_training.train_model("unigram", TrainingSet(CORPUS, 400)) == model

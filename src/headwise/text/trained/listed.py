@@ -13,7 +13,7 @@ from headwise.errors import ConfigError
 from headwise.text.specials import UNK, special_names
 from headwise.text.spelling import show, words_of
 from headwise.text.stored import Parts
-from headwise.text.tokenizer import WORD_START, Tokenizer
+from headwise.text.tokenizer import WORD_START, Tokenizer, TrainingSet
 
 
 class _Listed(Tokenizer):
@@ -28,18 +28,16 @@ class _Listed(Tokenizer):
         return len(self._names) + len(self.parts.vocabulary)
 
     @classmethod
-    def _list(
-        cls, tokens: Iterable[str], vocabulary: int, languages: tuple[str, ...], always: str, settings: dict[str, bool]
-    ) -> Self:
+    def _list(cls, tokens: Iterable[str], given: TrainingSet, always: str, settings: dict[str, bool]) -> Self:
         """Build a tokenizer from the tokens of `always`, then the most frequent ones; ties are in code-point order."""
-        room = vocabulary - len(special_names(languages, settings.get("mask", False))) - len(always)
+        room = given.vocabulary - len(special_names(given.languages, given.mask)) - len(always)
         if room < 1:
-            raise ConfigError(f"text.vocabulary = {vocabulary} has room for the special tokens only")
+            raise ConfigError(f"text.vocabulary = {given.vocabulary} has room for the special tokens only")
         counts = Counter(tokens)
         for token in always:
             del counts[token]
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        return cls(Parts(languages, (*always, *(token for token, _ in ranked[:room])), settings=settings))
+        return cls(Parts(given.languages, (*always, *(token for token, _ in ranked[:room])), settings=settings))
 
     def _token(self, i: int) -> str:
         return self.parts.vocabulary[i - len(self._names)]
@@ -52,17 +50,9 @@ class Words(_Listed):
     _unknown_is_word = True
 
     @classmethod
-    def train(
-        cls,
-        sentences: Sequence[str],
-        vocabulary: int,
-        languages: tuple[str, ...],
-        *,
-        mask: bool = False,
-        lossless: bool = False,
-    ) -> Self:
-        words = (word for sentence in sentences for word in sentence.split())
-        return cls._list(words, vocabulary, languages, "", {"mask": mask})
+    def train(cls, given: TrainingSet) -> Self:
+        words = (word for sentence in given.sentences for word in sentence.split())
+        return cls._list(words, given, "", {"mask": given.mask})
 
     @classmethod
     def default_vocabulary(cls, sentences: int) -> int:
@@ -89,19 +79,11 @@ class Characters(_Listed):
     kind = "characters"
 
     @classmethod
-    def train(
-        cls,
-        sentences: Sequence[str],
-        vocabulary: int,
-        languages: tuple[str, ...],
-        *,
-        mask: bool = False,
-        lossless: bool = False,
-    ) -> Self:
+    def train(cls, given: TrainingSet) -> Self:
         # A corpus is read by lines and shows no line ends, which a lossless tokenizer has to keep.
-        always = "\n" if lossless else ""
-        settings = {"mask": mask, "lossless": lossless}
-        return cls._list(chain.from_iterable(sentences), vocabulary, languages, always, settings)
+        always = "\n" if given.lossless else ""
+        settings = {"mask": given.mask, "lossless": given.lossless}
+        return cls._list(chain.from_iterable(given.sentences), given, always, settings)
 
     def word_ids(self, ids: Sequence[int]) -> list[int]:
         if not self.keeps_text:

@@ -20,6 +20,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.text.escape import escape
 from headwise.text.published.sentencepiece_file import SEEDS_SETTING, without_setting
 from headwise.text.specials import EOS, PAD, SOS, SPECIALS, UNK, special_names
+from headwise.text.tokenizer import TrainingSet
 from headwise.text.trained.unigram_seeds import character_counts, seed_pieces
 
 LONGEST = 200
@@ -40,28 +41,20 @@ _RESERVED = "▅"
 """SentencePiece skips every sentence that contains this character."""
 
 
-def train_model(
-    kind: str,
-    sentences: Sequence[str],
-    vocabulary: int,
-    languages: tuple[str, ...],
-    *,
-    mask: bool = False,
-    split_digits: bool = False,
-) -> bytes:
-    """Train a unigram or bpe model with at most `vocabulary` pieces and serialise it.
+def train_model(kind: str, given: TrainingSet) -> bytes:
+    """Train a unigram or bpe model and serialise it.
 
     A repeated sentence counts once: boilerplate should not determine the pieces. With `split_digits` no piece has a
     digit beside another character. SentencePiece has this too, but for ASCII digits only.
     """
-    names = special_names(languages, mask)
+    vocabulary, names = given.vocabulary, special_names(given.languages, given.mask)
     room = vocabulary - len(names) - _BYTES
     if room < 1:
         raise ConfigError(
             f"text.vocabulary = {vocabulary} is too small: {len(names)} special tokens and {_BYTES} bytes come first"
         )
-    prepared = list(dict.fromkeys(part for sentence in sentences for part in _prepare(sentence)))
-    if split_digits:
+    prepared = list(dict.fromkeys(part for sentence in given.sentences for part in _prepare(sentence)))
+    if given.split_digits:
         prepared = [_BESIDE_DIGITS.sub(_BOUNDARY, sentence) for sentence in prepared]
     coverage = _coverage(prepared, room)
     with _seeds(kind, prepared, coverage) as seeds:

@@ -16,7 +16,7 @@ from headwise.text.normalise import normalise, normalise_all
 from headwise.text.sampling.bpe_dropout import BpeDropout
 from headwise.text.sampling.unigram import UnigramSampler
 from headwise.text.stored import Parts
-from headwise.text.tokenizer import Ids, Keys, Tokenizer
+from headwise.text.tokenizer import Ids, Keys, Tokenizer, TrainingSet
 from headwise.text.trained.sentencepiece_training import train_model
 
 MOST_CANDIDATES = 512
@@ -37,19 +37,8 @@ class Subwords(Tokenizer):
             raise CheckpointError("the SentencePiece model of this tokenizer has special tokens that do not match")
 
     @classmethod
-    def train(
-        cls,
-        sentences: Sequence[str],
-        vocabulary: int,
-        languages: tuple[str, ...],
-        *,
-        mask: bool = False,
-        lossless: bool = False,
-        split_digits: bool = False,
-    ) -> Self:
-        """Train on `sentences`; with `split_digits` each digit is a piece of its own."""
-        model = train_model(cls.kind, sentences, vocabulary, languages, mask=mask, split_digits=split_digits)
-        return cls(Parts(languages, model=model, settings={"mask": mask}))
+    def train(cls, given: TrainingSet) -> Self:
+        return cls(Parts(given.languages, model=train_model(cls.kind, given), settings={"mask": given.mask}))
 
     @property
     def size(self) -> int:

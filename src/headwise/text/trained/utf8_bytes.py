@@ -5,7 +5,7 @@ from typing import Self
 
 from headwise.text.spelling import words_of
 from headwise.text.stored import Parts
-from headwise.text.tokenizer import WORD_START, Tokenizer
+from headwise.text.tokenizer import WORD_START, Tokenizer, TrainingSet
 
 
 class Bytes(Tokenizer):
@@ -14,16 +14,8 @@ class Bytes(Tokenizer):
     kind = "bytes"
 
     @classmethod
-    def train(
-        cls,
-        sentences: Sequence[str],
-        vocabulary: int,
-        languages: tuple[str, ...],
-        *,
-        mask: bool = False,
-        lossless: bool = False,
-    ) -> Self:
-        return cls(Parts(languages, settings={"mask": mask, "lossless": lossless}))
+    def train(cls, given: TrainingSet) -> Self:
+        return cls(Parts(given.languages, settings={"mask": given.mask, "lossless": given.lossless}))
 
     @property
     def size(self) -> int:

@@ -8,17 +8,19 @@ letter is replaced by a private character.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Self
 
 import tokenizers
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from headwise.errors import ConfigError
+from headwise.text.published.assemble import add_specials, set_bert_frames
 from headwise.text.published.hf_tokenizer import DESCRIPTION, TrainedHfTokenizer
 from headwise.text.specials import EOS, SOS, UNK, Specials, own_specials
 from headwise.text.stored import Parts
+from headwise.text.tokenizer import TrainingSet
 
 NAMES = {"<pad>": "[PAD]", "<sos>": "[CLS]", "<eos>": "[SEP]", "<unk>": "[UNK]", "<mask>": "[MASK]"}
 CONTINUES = "##"
@@ -39,23 +41,13 @@ class WordPiece(TrainedHfTokenizer):
         return own_specials(parts.languages, mask=True, names=NAMES)
 
     @classmethod
-    def train(
-        cls,
-        sentences: Sequence[str],
-        vocabulary: int,
-        languages: tuple[str, ...],
-        *,
-        mask: bool = True,
-        lossless: bool = False,
-        lower: bool = False,
-    ) -> Self:
-        """Train on `sentences`; `lower` drops case and accents, as BERT's uncased models do."""
-        names = list(own_specials(languages, mask=True, names=NAMES).names.values())
-        room = vocabulary - len(names)
+    def train(cls, given: TrainingSet) -> Self:
+        names = list(own_specials(given.languages, mask=True, names=NAMES).names.values())
+        room = given.vocabulary - len(names)
         if room < 1:
-            raise ConfigError(f"text.vocabulary = {vocabulary} has room for the special tokens only")
-        normaliser = normalizers.BertNormalizer(lowercase=lower)
-        pieces = _learn(_words(sentences, normaliser), room)
+            raise ConfigError(f"text.vocabulary = {given.vocabulary} has room for the special tokens only")
+        normaliser = normalizers.BertNormalizer(lowercase=False)
+        pieces = _learn(_words(given.sentences, normaliser), room)
         ids = {piece: i for i, piece in enumerate((*names, *pieces))}
         whole = tokenizers.Tokenizer(
             models.WordPiece(vocab=ids, unk_token=names[UNK], max_input_chars_per_word=LONGEST)
@@ -63,14 +55,9 @@ class WordPiece(TrainedHfTokenizer):
         whole.normalizer = normaliser
         whole.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         whole.decoder = decoders.WordPiece(prefix=CONTINUES)
-        whole.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names])
-        cls_name, sep_name = names[SOS], names[EOS]
-        whole.post_processor = processors.TemplateProcessing(
-            single=f"{cls_name}:0 $A:0 {sep_name}:0",
-            pair=f"{cls_name}:0 $A:0 {sep_name}:0 $B:1 {sep_name}:1",
-            special_tokens=[(cls_name, SOS), (sep_name, EOS)],
-        )
-        return cls(Parts(languages, files={DESCRIPTION: str(whole.to_str()).encode()}))
+        add_specials(whole, names)
+        set_bert_frames(whole, names[SOS], names[EOS])
+        return cls(Parts(given.languages, files={DESCRIPTION: str(whole.to_str()).encode()}))
 
 
 def _words(sentences: Iterable[str], normaliser: normalizers.Normalizer) -> Iterator[list[str]]:
