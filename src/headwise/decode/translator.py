@@ -294,6 +294,18 @@ class Translator:
         sources = [part.source for each in parts for part in each]
         forced = [*frame.start, *(self.tokenizer.encode_target(prefix) if prefix else [])]
         prefixes = [frame.start if number else forced for each in parts for number in range(len(each))]
+        candidates = iter(self._candidates(sources, prefixes, frame, options, progress))
+        return [join_parts(each, [next(candidates) for _ in each]) for each in parts]
+
+    def _candidates(
+        self,
+        sources: list[list[int]],
+        prefixes: list[list[int]],
+        frame: DirectionFrame,
+        options: TranslateOptions,
+        progress: Callable[[int], None] | None,
+    ) -> list[list[Translation]]:
+        """The candidate translations of each sentence, searched in batches."""
         generator = self._generator(options.seed) if options.sampling else None
         # Long sentences first: memory peaks in the first batch, and batches have little padding.
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
@@ -303,8 +315,7 @@ class Translator:
             found.update(zip(batch, self._sentences.candidates(*given, frame, options, generator), strict=True))
             if progress is not None:
                 progress(len(found))
-        candidates = (found[i] for i in range(len(sources)))
-        return [join_parts(each, [next(candidates) for _ in each]) for each in parts]
+        return [found[i] for i in range(len(sources))]
 
     def _budget(self, options: TranslateOptions) -> int:
         """Source tokens times beam per batch."""

@@ -33,10 +33,6 @@ Row = Callable[[int, str, Translation], str]
 """Output for a line, from its number (from 1), its text and its translation; without the final line end."""
 
 
-def _nothing() -> None:
-    """The default check of a job."""
-
-
 @dataclass(frozen=True)
 class LineJob:
     """Lines to translate, and the file for the result."""
@@ -53,7 +49,7 @@ class LineJob:
     prefix: str = ""
     size: tuple[int, int] = (0, 0)
     """Number of lines and of their bytes; 0 bytes: not counted."""
-    check: Callable[[], None] = _nothing
+    check: Callable[[], None] = lambda: None
     """Called before the output is written: refuses input that has changed meanwhile."""
     write: WriteRows | None = None
     """Writes the output from the rows; None: the rows are the output."""

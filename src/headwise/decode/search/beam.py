@@ -169,7 +169,7 @@ class _Candidates:
         living: list[list[_Candidate]] = []
         for totals, tokens in zip(self.totals.tolist(), self.tokens.tolist(), strict=True):
             first = len(ending) * self.totals.shape[1]
-            possible = [  # in a comparison, so that NaN is no candidate either
+            possible = [  # the comparison is false for NaN too
                 (rank, _Candidate(first + rank, total), token in ends)
                 for rank, (total, token) in enumerate(zip(totals, tokens, strict=True))
                 if total > -math.inf

@@ -43,7 +43,7 @@ def digest(compiler: str) -> str:
 
 
 def compile_library(target: Path, compiler: str) -> None:
-    """Compile the library to `target`. It appears complete or not at all, also if several processes compile at once."""
+    """Compile the library to `target`. It appears complete or not at all, even if several processes compile it."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name:
         folder = Path(name)
         objects = []

@@ -43,23 +43,8 @@ NONE = -1
 class SublayerDescription(ctypes.Structure):
     """The struct of that name in model.h; its size is checked when the library is loaded."""
 
-    _fields_ = tuple(
-        (name, c_int32)
-        for name in [
-            "kind",
-            "norm_before",
-            "norm_after",
-            "project",
-            "memory",
-            "output",
-            "heads",
-            "key_heads",
-            "head_width",
-            "hidden",
-            "activation",
-            "gated",
-        ]
-    )
+    _names = "kind norm_before norm_after project memory output heads key_heads head_width hidden activation gated"
+    _fields_ = tuple((name, c_int32) for name in _names.split())
 
 
 class SideDescription(ctypes.Structure):
