@@ -143,5 +143,5 @@ def test_what_cannot_be_looked_at_is_said(picture: Path, tmp_path: Path) -> None
         capture_image(model(dataclasses.replace(SHAPE, stack="lstm")), picture, "cpu")
     described = dataclasses.replace(model().description, task=Task(kind="images", labels=("a", "b")))
     without = LoadedModel(model().model, described)
-    with pytest.raises(ConfigError, match="normalised"):
+    with pytest.raises(ConfigError, match="lacks the mean"):
         capture_image(without, picture, "cpu")

@@ -105,7 +105,7 @@ class Context(NamedTuple):
     further."""
     rotation: Rotation | None = None
     bias: Tensor | None = None
-    """What relative positions add to the scores of self-attention, [1, H, T, S]."""
+    """The bias of relative positions on the scores of self-attention, [1, H, T, S]."""
     memory: Tensor | None = None
     """[B, S, encoder width]: the output of the LAST encoder layer, the same for every decoder layer."""
     memory_mask: Tensor | None = None  # [B, 1, 1, S]

@@ -168,9 +168,9 @@ def test_an_int8_folder_keeps_what_the_card_says_of_the_data(tmp_path: Path) -> 
 def test_an_int8_folder_is_for_translating_alone(tmp_path: Path) -> None:
     save_model(tmp_path / "whole", taught())
     convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
-    with pytest.raises(CheckpointError, match="translating alone"):
+    with pytest.raises(CheckpointError, match="for translation only"):
         load(tmp_path / "small")
-    with pytest.raises(CheckpointError, match="translating alone"):
+    with pytest.raises(CheckpointError, match="for translation only"):
         convert(tmp_path / "small", tmp_path / "again", "huggingface")
 
 

@@ -65,7 +65,7 @@ def test_options_that_do_not_belong_together(model: Path, capsys: Capture) -> No
     for to, precision in (("headwise", "float16"), ("huggingface", "int8")):
         assert "ctranslate2, not --to" in wrong(capsys, *start, to, "--precision", precision)
     for to in ("ctranslate2", "headwise"):
-        assert f"--to {to} has none" in wrong(capsys, *start, to, "--as", "marian")
+        assert f"--as applies only to --to huggingface, not to --to {to}" in wrong(capsys, *start, to, "--as", "marian")
     assert not (model.parent / "out").exists()
 
 

@@ -75,7 +75,7 @@ class Task:
     """Mean and standard deviation per channel that images are normalised with, for pixels between 0 and 1."""
     image_fit: ImageFit = field(default_factory=ImageFit)
     pooling: str = ""
-    """How the vector of a text is made (sentence-transformers): mean, first or last; empty: not specified."""
+    """The pooling of a text's vector (sentence-transformers): mean, first or last; empty: not specified."""
     published: str = ""
     """The published family (`model_type`) that the model came from, if it did."""
     sources: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class Task:
         ]
 
     def _sources(self, known: str, target: str, wanted: str | None) -> tuple[str, ...]:
-        """The source languages of a direction; a model that needs none given may not name the one it has."""
+        """The source languages of a direction; an unknown one matches any that is wanted."""
         if known or self.sources:
             return (known,) if known else self.sources
         return (wanted or "",) if target else ("",)
@@ -163,7 +163,7 @@ class Ids:
     """The first token that a decoder is given."""
     eos: int | None = None
     ends: tuple[int, ...] = ()
-    """Where several tokens end a text: all of them."""
+    """All EOS tokens, if there are several."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Description:
     vocabulary: int = 0
     """Rows of the embedding, if there are more than tokens of the tokenizer; 0: as many."""
     ids: Ids | None = None
-    """Special tokens, where there is no tokenizer that knows them."""
+    """The special tokens of a model without a tokenizer."""
     precision: str = "float32"
     """The type of the stored matrices: float32, or int8 for translation on a CPU."""
 

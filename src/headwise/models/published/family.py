@@ -10,8 +10,7 @@ from headwise.models.published.rules import Names
 from headwise.recipe import dotted, replaced, to_tables
 
 Head = Literal["base", "language", "pretraining", "classifier"]
-"""What a published model has on top of its body: nothing, a head that predicts tokens, that and one for next sentences
-(or sentence order), or a classifier."""
+"""The head of a published model: none, one that predicts tokens, that and one for next sentences, or a classifier."""
 
 
 class Published:

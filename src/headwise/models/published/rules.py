@@ -133,7 +133,7 @@ class Computed:
     """A row of zeros."""
 
     def table(self, rows: int) -> Tensor:
-        """The first rows of the table: not more than a file holds, whatever its config says."""
+        """The first rows of the table: at most as many as a file holds, whatever its config claims."""
         table = self.encoding.table(torch.arange(min(rows, self.rows)))
         if self.padding is not None:
             table[self.padding : self.padding + 1] = 0

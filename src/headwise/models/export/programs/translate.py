@@ -24,7 +24,7 @@ SORTED = 1024
 
 
 class Text:
-    """The model's tokenizer: text to pieces and back."""
+    """The model's tokenizer: text to tokens and back."""
 
     def __init__(self) -> None:
         facts = FACTS["text"]
@@ -57,7 +57,7 @@ class Text:
     def pieces(self, text: str) -> list[str]:
         if self.normalised:
             text = " ".join(unicodedata.normalize("NFC", text).split())
-        if self.escaped:  # a ▁ of the text is none of SentencePiece's
+        if self.escaped:  # SentencePiece would take a ▁ in the text for a space
             text = text.replace("\x10", "\x10\x10").replace("▁", "\x10_")
         return list(self.cut(text))
 
@@ -69,7 +69,7 @@ class Text:
 
 
 class CTranslate2:
-    """Beam search, with a length limit and a penalty as Headwise has them."""
+    """Beam search with the length limit and penalty of Headwise."""
 
     def __init__(self, threads: int) -> None:
         import ctranslate2
@@ -82,16 +82,16 @@ class CTranslate2:
             target_prefix=[prefix] * len(sources) if prefix else None,
             beam_size=beam,
             length_penalty=1,
-            patience=2 if beam > 1 else 1,  # else it ends while a living hypothesis is still the better one
+            patience=2 if beam > 1 else 1,  # otherwise it may end while an unfinished hypothesis is better
             max_decoding_length=max(2 * len(source) + 12 for source in sources),
             max_input_length=0,
         )
-        given = len(prefix) - (not FACTS["starts"])  # a start token that is given is not among the results
+        given = len(prefix) - (not FACTS["starts"])  # a start token in the prefix is not in the results
         return [result.hypotheses[0][given:] for result in results]
 
 
 def direction(source: str | None, target: str | None) -> dict[str, Any]:
-    """Pieces to put around a text for these languages."""
+    """The tokens around a text in these languages."""
     rows: list[dict[str, Any]] = FACTS["directions"]
     if FACTS["sources"]:  # any of these to any target
         codes = [each["source"] for each in FACTS["sources"]]
@@ -103,7 +103,7 @@ def direction(source: str | None, target: str | None) -> dict[str, Any]:
     if not fitting:
         raise SystemExit(f"translate.py: there is no such direction; there are: {known}")
     if len({each["target"] for each in fitting}) > 1:
-        raise SystemExit(f"translate.py: say which language (--to): {known}")
+        raise SystemExit(f"translate.py: name the target language with --to: {known}")
     return fitting[0]
 
 
@@ -133,7 +133,10 @@ def main() -> None:
                 places, translated(engine, sources, places, around["start"], args.beam), strict=True
             ):
                 if pieces is None:
-                    print(f"translate.py: line {number + place + 1} is too long, and left empty", file=sys.stderr)
+                    print(
+                        f"translate.py: line {number + place + 1} is too long: left empty",
+                        file=sys.stderr,
+                    )
                 else:
                     results[place] = text.text(pieces)
         print("\n".join(results), flush=True)
@@ -143,7 +146,7 @@ def main() -> None:
 def translated(
     engine: CTranslate2, sources: dict[int, list[str]], places: list[int], start: list[str], beam: int
 ) -> list[list[str] | None]:
-    """Pieces of each translation; None for a text that has more positions than the model knows."""
+    """The tokens of each translation; None for a text that is longer than the model's table of positions."""
     try:
         return list(engine.translate([sources[place] for place in places], start, beam))
     except RuntimeError as error:
