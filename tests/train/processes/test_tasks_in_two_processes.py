@@ -131,13 +131,25 @@ def lstm(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
     return resolve({**_tables(recipe), "model": {**shape, "dropout": 0.0}})
 
 
+def noisy(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
+    return translator(folder, out, {**settings, "data.noise.preset": "usual"})
+
+
 def _tables(recipe: Recipe) -> dict[str, Any]:
     from headwise.recipe import to_tables
 
     return {key: value for key, value in to_tables(recipe).items() if key != "model"}
 
 
-TASKS = {"lora": tuned, "causal": causal, "albert": albert, "classify": classifier, "images": images, "lstm": lstm}
+TASKS = {
+    "lora": tuned,
+    "causal": causal,
+    "albert": albert,
+    "classify": classifier,
+    "images": images,
+    "lstm": lstm,
+    "noise": noisy,
+}
 
 
 def train_there(task: str, folder: Path, out: Path, settings: dict[str, Any]) -> None:
