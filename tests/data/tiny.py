@@ -1,8 +1,13 @@
-"""A tokenizer without training that counts what it is asked."""
+"""A tokenizer without training that counts the texts that it encodes, and a text of given tokens."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from headwise.data.prepare.plain_text import TokenText
 from headwise.text.stored import Parts, read_parts
 from headwise.text.tokenizer import Tokenizer
 
@@ -39,3 +44,7 @@ def load(folder: Path) -> TinyTokenizer:
 
 def make(languages: Sequence[str] = ()) -> TinyTokenizer:
     return TinyTokenizer(Parts(tuple(languages)))
+
+
+def token_text(ids: Sequence[int] | NDArray[Any]) -> TokenText:
+    return TokenText(np.asarray(ids, np.uint16), ("a.txt",), (0,))

@@ -1,21 +1,15 @@
-"""Plain text to tokens, kept exactly where the tokenizer keeps it; and rows cut from them."""
+"""Plain text to tokens, kept exactly where the tokenizer keeps it."""
 
 import gzip
 import lzma
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from headwise.config import CorpusConfig, DataConfig, LanguageConfig, TextConfig
-from headwise.data.batch.masked import Frame, MaskedStream, Masks
-from headwise.data.batch.stream import Position, batches_from
-from headwise.data.batch.text_rows import RowOrder, TextRowStream, ordered_rows
-from headwise.data.prepare.plain_text import PreparedText, TextPreparation, TokenText
+from headwise.config import CorpusConfig, DataConfig, TextConfig
+from headwise.data.prepare.plain_text import PreparedText, TextPreparation
 from headwise.data.read.text_files import text_blocks
 from headwise.errors import ConfigError, DataError
-from headwise.text.kinds import train_tokenizer
-from headwise.text.tokenizer import Tokenizer
 
 PROSE = "one  line\r\nanother,  with spaces \n\n\ta new one\nthe end"
 
@@ -36,15 +30,8 @@ def prepared(
     return TextPreparation.of(data, text, folder / "cache", lambda _: None, mask=mask).prepare()
 
 
-def made(ids: list[int] | np.ndarray) -> TokenText:
-    return TokenText(np.asarray(ids, np.uint16), ("a.txt",), (0,))
-
-
 def joined(part: PreparedText) -> list[int]:
     return [*part.train.ids.tolist(), *part.valid.ids.tolist()]
-
-
-# --- reading -------------------------------------------------------------------------------------------
 
 
 def test_a_lossless_tokenizer_keeps_every_character(tmp_path: Path) -> None:
@@ -128,161 +115,6 @@ def test_without_text_there_is_nothing_to_train_on(tmp_path: Path) -> None:
         prepared(tmp_path, {})
     with pytest.raises(DataError, match=r"no sentence|no text"):
         prepared(tmp_path, {"a.txt": "\n\n"})
-
-
-# --- rows ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("tokens", [9, 17, 40, 1003])
-def test_an_epoch_predicts_every_token_once_but_for_the_two_ends(tokens: int) -> None:
-    stream = TextRowStream(made(np.arange(tokens)), 8, 24, seed=3)
-    offsets = set()
-    for epoch in range(6):
-        targets: list[int] = []
-        for batch, following in batches_from(stream, Position(epoch, 0)):
-            assert batch.tokens.diff(dim=1).eq(1).all(), "a row is a piece of the text"
-            targets += batch.tokens[:, 1:].flatten().tolist()
-            if following.epoch > epoch:
-                break
-        assert sorted(targets) == list(range(min(targets), max(targets) + 1))
-        assert tokens - len(targets) < 3 * 8
-        offsets.add(min(targets))
-    assert len(offsets) > 1 or tokens == 9
-
-
-def test_the_order_belongs_to_seed_and_epoch() -> None:
-    def starts(seed: int, epoch: int) -> list[int]:
-        return RowOrder(1000, 8, 1, seed).starts(epoch).tolist()
-
-    assert starts(1, 0) == starts(1, 0)
-    assert starts(1, 0) != starts(1, 1)
-    assert starts(1, 0) != starts(2, 0)
-
-
-def test_a_position_resumes_the_order() -> None:
-    stream = TextRowStream(made(np.arange(200)), 8, 24, seed=3)
-    whole = batches_from(stream)
-    taken = [next(whole) for _ in range(25)]
-    for number in (0, 5, 7, 8, 20):
-        rest = batches_from(stream, taken[number][1])
-        for batch, position in taken[number + 1 :]:
-            again, after = next(rest)
-            assert after == position
-            assert again.tokens.equal(batch.tokens)
-
-
-def test_a_text_shorter_than_a_row_is_refused() -> None:
-    with pytest.raises(DataError, match="fewer than one row"):
-        TextRowStream(made([1, 2, 3]), 8, 24, seed=3)
-
-
-@pytest.mark.parametrize("tokens", [1, 2, 8, 9, 10, 25, 100])
-def test_ordered_rows_predict_every_token_but_the_first(tokens: int) -> None:
-    targets = [t for batch in ordered_rows(made(np.arange(tokens)), 8, 24) for t in batch.tokens[:, 1:].flatten()]
-    assert targets == list(range(1, tokens))
-    some = [t for batch in ordered_rows(made(np.arange(tokens)), 8, 24, 2) for t in batch.tokens[:, 1:].flatten()]
-    assert some == list(range(1, min(tokens, 17)))
-
-
-# --- masks ---------------------------------------------------------------------------------------------
-
-WORDS = [f"{a}{b}" for a in "abcdefgh" for b in ("", "ing", "ed", "ation")]
-
-
-@pytest.fixture(scope="module")
-def subwords() -> Tokenizer:
-    rng = np.random.default_rng(0)
-    sentences = [" ".join(rng.choice(WORDS, 9)) for _ in range(300)]
-    return train_tokenizer(TextConfig(kind="bpe", vocabulary=300), sentences, [], mask=True)
-
-
-@pytest.fixture(scope="module")
-def text(subwords: Tokenizer) -> TokenText:
-    rng = np.random.default_rng(1)
-    ids: list[int] = []
-    for _ in range(120):
-        ids += [*subwords.encode(" ".join(rng.choice(WORDS, 30))), subwords.eos]
-    return made(ids)
-
-
-def masked_stream(text: TokenText, tokenizer: Tokenizer, **language: object) -> MaskedStream:
-    return MaskedStream(text, tokenizer, LanguageConfig(block=64, **language), 64 * 16, seed=4)  # type: ignore[arg-type]
-
-
-def plain_rows(batch: object) -> np.ndarray:
-    """The rows before anything was hidden."""
-    rows = batch.tokens.clone().flatten()  # type: ignore[attr-defined]
-    rows[batch.places] = batch.targets  # type: ignore[attr-defined]
-    return rows.view(batch.tokens.shape).numpy()  # type: ignore[attr-defined]
-
-
-def test_masks_have_the_shares_of_the_paper_and_spare_specials(text: TokenText, subwords: Tokenizer) -> None:
-    stream = masked_stream(text, subwords)
-    chosen = hidden = kept = tokens = 0
-    for (batch, _), _ in zip(batches_from(stream), range(40), strict=False):
-        now = batch.tokens.flatten()[batch.places]
-        assert not any(subwords.is_special(i) for i in set(batch.targets.tolist()))
-        hidden += int((now == subwords.mask).sum())
-        kept += int((now == batch.targets).sum())
-        chosen += batch.count
-        tokens += sum(not subwords.is_special(i) for i in plain_rows(batch).flatten().tolist())
-    assert chosen / tokens == pytest.approx(0.15, abs=0.01)
-    assert hidden / chosen == pytest.approx(0.8, abs=0.02)
-    assert kept / chosen == pytest.approx(0.1, abs=0.02)
-
-
-def test_rows_are_framed_pieces_of_the_text(text: TokenText, subwords: Tokenizer) -> None:
-    batch, _ = next(batches_from(masked_stream(text, subwords)))
-    for row, start in zip(plain_rows(batch).tolist(), batch.starts.tolist(), strict=True):
-        framed, _ = subwords.frame([])
-        piece = text.ids[start : start + 64 - len(framed)].tolist()
-        assert row == subwords.frame(piece)[0]
-
-
-def test_masks_change_by_epoch_and_not_by_run(text: TokenText, subwords: Tokenizer) -> None:
-    def places(epoch: int) -> list[int]:
-        stream = masked_stream(text, subwords)
-        return stream.batch(np.array([0, 64]), Position(epoch, 0)).places.tolist()
-
-    assert places(0) == places(0)
-    assert places(0) != places(1)
-
-
-def test_whole_words_are_masked_whole(text: TokenText, subwords: Tokenizer) -> None:
-    masks = Masks(subwords, whole_words=True)
-    batch, _ = next(batches_from(masked_stream(text, subwords)))
-    rows = plain_rows(batch)
-    chosen = masks.choose(rows, 9, np.random.default_rng(0))
-    longer = 0
-    for words, marks in zip(masks.words(rows), chosen, strict=True):
-        for word in set(words[marks].tolist()):
-            assert marks[words == word].all()
-            longer += int((words == word).sum() > 1)
-        assert 0.1 < marks.mean() < 0.3
-    assert longer, "the text has words of several pieces"
-
-
-def test_the_second_half_follows_the_first_or_does_not(text: TokenText, subwords: Tokenizer) -> None:
-    stream = masked_stream(text, subwords, next_sentence=True)
-    frame = Frame(subwords, 64, pair=True)
-    followed = []
-    for (batch, _), _ in zip(batches_from(stream), range(20), strict=False):
-        assert batch.follows is not None
-        rows = plain_rows(batch)
-        for row, start, other in zip(rows, batch.starts.tolist(), batch.follows.tolist(), strict=True):
-            first, second = frame.first, frame.second
-            following = text.ids[start + first : start + first + second].tolist()
-            content = [i for i, s in zip(row.tolist(), batch.segments[0].tolist(), strict=True) if s == 1]
-            if not other:
-                assert content[:second] == following
-            followed.append(other)
-    assert 0.35 < np.mean(followed) < 0.65
-
-
-def test_a_tokenizer_without_a_mask_is_refused() -> None:
-    tokenizer = train_tokenizer(TextConfig(kind="characters"), ["abc"], [])
-    with pytest.raises(ConfigError, match="no mask token"):
-        Masks(tokenizer, whole_words=False)
 
 
 def test_a_cache_that_both_kinds_of_models_share_keeps_their_tokenizers_apart(tmp_path: Path) -> None:
