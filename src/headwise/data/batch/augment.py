@@ -1,4 +1,4 @@
-"""Augmentation of training images, a whole batch at once, on the device that trains.
+"""Augmentation of training images, a whole batch together, on the device that trains.
 
 B images, C channels, H by W pixels; values from 0 to 255, as float32 once they are changed. Every image draws its own
 changes, from one generator. Nothing waits for the device: no size and no branch depends on what was drawn.

@@ -31,7 +31,7 @@ class LabelledBatch:
     tokens: torch.Tensor
     """[B, T] int64, padded."""
     segments: torch.Tensor
-    """[B, T] int64: 0 in the first text and in the padding, 1 in the second where the tokenizer tells them apart."""
+    """[B, T] int64: 0 in the first text and in the padding, 1 in the second if the tokenizer distinguishes them."""
     labels: torch.Tensor
     """[B]: int64 classes, or float32 values of a regression."""
     examples: list[int]
@@ -132,7 +132,7 @@ def shortened(first: int, second: int, room: int) -> tuple[int, int]:
 
 
 class LabelledStream:
-    """Shuffled batches of several sets, each set as often as its weight says.
+    """Shuffled batches of several sets, each set as often as its weight.
 
     With `examples` above 0 a batch has that many, of any lengths; otherwise as many of nearly equal lengths as fit
     into `batch_tokens`, padding included.

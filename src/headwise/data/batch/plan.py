@@ -21,7 +21,7 @@ Widths = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Mixture:
-    """Several corpora in a seeded order, each of them as often per epoch as its weight says."""
+    """Several corpora in a seeded order, each of them `weight` times per epoch."""
 
     sizes: Sequence[int]
     """Examples of each corpus."""

@@ -1,7 +1,7 @@
 """Preparing sentence pairs: from the data table of a recipe to encoded corpora.
 
 The result is cached in a folder named after a fingerprint of everything it depends on, so that a second start, a
-resumed run or another run on the same data opens it at once.
+resumed run or another run on the same data only opens it.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Synthetic pairs: `headwise back-translate` writes a note beside each file that it makes.
 
-Synthetic pairs are not held out for validation: they tell little about the quality of a translator.
+Synthetic pairs are not held out for validation: they measure the quality of a translator poorly.
 """
 
 import json

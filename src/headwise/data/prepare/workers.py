@@ -57,7 +57,7 @@ class _Child:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.job = -1
 
-    def ask(self, job: WorkerJob, task: Any) -> tuple[bool, Any]:
+    def call(self, job: WorkerJob, task: Any) -> tuple[bool, Any]:
         """Whether the call succeeded, and its result or error; raises OSError or EOFError if the child has ended."""
         tasks, replies = self.process.stdin, self.process.stdout
         assert tasks is not None
@@ -137,7 +137,7 @@ class Workers:
         waiting: deque[tuple[Task, Future[Any]]] = deque()
         try:
             while following is not None:
-                waiting.append((following, threads.submit(self._ask, job, following)))
+                waiting.append((following, threads.submit(self._compute, job, following)))
                 if len(waiting) > AHEAD * self.count:
                     task, future = waiting.popleft()
                     yield task, future.result()
@@ -160,12 +160,12 @@ class Workers:
                     self._idle.put(None)
         return self._threads
 
-    def _ask(self, job: WorkerJob, task: Any) -> Any:
+    def _compute(self, job: WorkerJob, task: Any) -> Any:
         child = self._idle.get()
         reply: tuple[bool, Any] | None = None
         try:
             if child is not None and not self._closed:
-                reply = child.ask(job, task)
+                reply = child.call(job, task)
         except (OSError, EOFError, ValueError, pickle.UnpicklingError):
             child = None
             if not self._closed:

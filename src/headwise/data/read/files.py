@@ -24,7 +24,7 @@ STANDARD_INPUT = Path("-")
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for reading, decompressed if its last extension says so. Use inside `reading(path)`."""
+    """Open a file for reading, decompressed according to its last extension. Use inside `reading(path)`."""
     opened: IO[bytes] = _OPENERS.get(path.suffix.lower(), _open_plain)(path)
     return opened
 

@@ -138,7 +138,7 @@ def _extent(encoding: tokenizers.Encoding, sequence: int) -> tuple[int, int]:
 
 
 def _add_bos_eos(backend: tokenizers.Tokenizer, facts: Facts, names: Mapping[str, str]) -> None:
-    """Frame texts with bos and eos as tokenizer_config.json says, if it does."""
+    """Frame texts with bos and eos if tokenizer_config.json sets it."""
     if "add_bos_token" not in facts.settings and "add_eos_token" not in facts.settings:
         return
     roles = [role if facts.settings.get(f"add_{role}_token") and role in names else "" for role in ("bos", "eos")]

@@ -25,7 +25,7 @@ from headwise.text.tokenizer import WORD_START, Tokenizer
 DESCRIPTION = "library.json"
 """The part that holds the tokenizer.json of the library."""
 TOGETHER = 4096
-"""Texts that are encoded at once: the library's results are many times as large as the ids."""
+"""Texts that are encoded in one call: the library's results are many times as large as the ids."""
 
 
 MOST_GROWTH = 64
@@ -206,7 +206,7 @@ class HfTokenizer(Tokenizer):
 
     def _spelt(self, i: int) -> bytes:
         piece = self._raw(i)
-        if i in self._added:  # also <unk>, which stands for a whole word in WordPiece
+        if i in self._added:  # also <unk>, which represents a whole word in WordPiece
             return (" " if self._continuing and i == self.unk else "").encode() + piece.replace(" ", "_").encode()
         if self._byte_level:
             return from_letters(piece)

@@ -29,7 +29,7 @@ class _Word(NamedTuple):
 
 
 class BpeDropout:
-    """BPE dropout for many texts at once.
+    """BPE dropout for many texts in one call.
 
     No merge crosses a word boundary, and most words keep all of their merges: only words in which a merge is
     skipped are segmented again.

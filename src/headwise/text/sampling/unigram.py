@@ -22,7 +22,7 @@ Segmentations = list[tuple[list[int], float]]
 CELLS = 2**21
 """The size of the cache of segmentations of words, which is cleared when it is full."""
 AT_ONCE = 2**16
-"""Combinations that are compared at once: as many as the processor's cache holds."""
+"""Combinations that are compared together: as many as the processor's cache holds."""
 
 _UNIT = 2.0**-24
 """Losses are integers in this unit, in nats: sums are exact, and the same on every machine."""

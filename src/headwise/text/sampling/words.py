@@ -11,7 +11,7 @@ from headwise.text.tokenizer import Ids
 def words_in(ids: Ids, lengths: Ids, begins_word: NDArray[np.bool_]) -> tuple[list[bytes], Ids]:
     """The words of concatenated texts, as the bytes of their ids (keys of a cache), and the words per text.
 
-    Each text has at least one id. `begins_word` tells whether each id of the tokenizer begins a word.
+    Each text has at least one id. `begins_word`: whether each id of the tokenizer begins a word.
     """
     starts = np.cumsum(lengths) - lengths
     begins = begins_word[ids]

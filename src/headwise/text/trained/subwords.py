@@ -56,7 +56,7 @@ class Subwords(Tokenizer):
         return ids
 
     def _decode(self, ids: list[int]) -> str:
-        # Every ▁ that is left stands for a space, also one that a model generated as bytes.
+        # Every ▁ that is left represents a space, also one that a model generated as bytes.
         return unescape(self._processor.decode(ids).replace(SPACE, " "))
 
     def _piece(self, i: int) -> str:

@@ -76,7 +76,7 @@ def _learn(words: Iterable[list[str]], room: int) -> list[str]:
         return first + word[1:]
 
     lines = [" ".join(map(marked, sentence)) for sentence in words]
-    # Of equally frequent letters the library would choose by a hash table too, so the alphabet is given.
+    # Among equally frequent letters the library would choose by a hash table too, so the alphabet is given.
     counts = Counter(chain.from_iterable(lines))
     counts.pop(" ", None)
     ranked = sorted(counts, key=lambda letter: (-counts[letter], letter))
