@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from headwise.decode.batching import by_length, padded
-from headwise.decode.given_texts import check_texts
 from headwise.decode.open import check_finite, depends_on_length, open_model, the_tokenizer
 from headwise.errors import ConfigError
 from headwise.models.causal_lm import CausalLM
@@ -18,6 +17,7 @@ from headwise.models.folder.description import LoadedModel
 from headwise.models.masked_lm import MaskedLM
 from headwise.models.vision import VisionTransformer
 from headwise.nn.pooling import POOLINGS
+from headwise.text.given_texts import check_texts
 
 
 class Embedder:

@@ -9,11 +9,11 @@ from typing import overload
 import torch
 
 from headwise.decode.batching import by_length, padded
-from headwise.decode.given_texts import check_texts
 from headwise.decode.open import OpenedModel, check_finite, open_as
 from headwise.errors import CheckpointError, DataError
 from headwise.models.folder.description import LoadedModel
 from headwise.models.masked_lm import MaskedLM
+from headwise.text.given_texts import check_texts
 
 BLANK = "___"
 """A blank in a text, for every model; its own mask token is accepted too."""

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from headwise.decode.batching import by_budget, padded
 from headwise.decode.engines.prompt_stepper import PromptStepper
-from headwise.decode.given_texts import check_texts
 from headwise.decode.open import OpenedModel, depends_on_length, open_as
 from headwise.decode.search.beam import beam_search, walk
 from headwise.decode.search.hypothesis import Hypothesis
@@ -23,6 +22,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.models.causal_lm import CausalLM
 from headwise.models.folder.description import LoadedModel
 from headwise.nn.recurrent import RecurrentStack
+from headwise.text.given_texts import check_texts
 
 
 @dataclass(frozen=True)

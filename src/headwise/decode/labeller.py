@@ -10,13 +10,13 @@ from torch import Tensor
 
 from headwise.data.batch.labelled_batches import shortened
 from headwise.decode.batching import by_length, padded
-from headwise.decode.given_texts import check_texts
 from headwise.decode.open import check_finite, depends_on_length, open_model, the_tokenizer
 from headwise.decode.pictures import normalised
 from headwise.errors import ConfigError
 from headwise.models.classifier import Classifier
 from headwise.models.folder.description import LoadedModel
 from headwise.models.vision import VisionTransformer
+from headwise.text.given_texts import check_texts
 from headwise.text.tokenizer import Tokenizer
 
 

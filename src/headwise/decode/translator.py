@@ -19,7 +19,6 @@ from headwise.decode.engines.engine import Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.engines.table import AUTO, Say, make_engine
 from headwise.decode.framing import DirectionFrame, Framer
-from headwise.decode.given_texts import check_texts
 from headwise.decode.open import OpenedModel, open_as
 from headwise.decode.search.hypothesis import length_penalty as normalised_score
 from headwise.decode.search.options import SearchOptions, SearchRequest, options_from
@@ -31,6 +30,7 @@ from headwise.decode.translation import TranslateKeywords, TranslateOptions, Tra
 from headwise.errors import ConfigError, DataError
 from headwise.files.digest import bytes_digest
 from headwise.models.folder.description import INT8, LoadedModel
+from headwise.text.given_texts import check_texts
 
 if TYPE_CHECKING:
     import torch
