@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from headwise.models.folder.load import load
     from headwise.synthesis.back_translate import back_translate
     from headwise.synthesis.distill import distill
+    from headwise.text.language.detect import Detection, detect
     from headwise.train.one_call import train
 
 __all__ = [
+    "Detection",
     "Embedder",
     "Filler",
     "GenerateOptions",
@@ -37,6 +39,7 @@ __all__ = [
     "Translator",
     "__version__",
     "back_translate",
+    "detect",
     "distill",
     "load",
     "train",
@@ -44,6 +47,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Detection": "headwise.text.language.detect",
     "Embedder": "headwise.decode.embedder",
     "Filler": "headwise.decode.filler",
     "GenerateOptions": "headwise.decode.generator",
@@ -57,6 +61,7 @@ _HOMES = {
     "Translation": "headwise.decode.translation",
     "Translator": "headwise.decode.translator",
     "back_translate": "headwise.synthesis.back_translate",
+    "detect": "headwise.text.language.detect",
     "distill": "headwise.synthesis.distill",
     "load": "headwise.models.folder.load",
     "translate": "headwise.decode.translate_once",

@@ -16,6 +16,7 @@ from headwise.cli.back_translate import add_back_translate
 from headwise.cli.classify import add_classify
 from headwise.cli.completion import add_completion
 from headwise.cli.convert import add_convert
+from headwise.cli.detect import add_detect
 from headwise.cli.distill import add_distill
 from headwise.cli.embed import add_embed
 from headwise.cli.evaluate import add_evaluate, add_score
@@ -87,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
     for add in (
         add_train,
         add_translate,
+        add_detect,
         add_evaluate,
         add_score,
         add_distill,
