@@ -67,8 +67,9 @@ def add_device(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_languages(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--from", dest="source_language", metavar="L", help="source language, such as en")
+def add_languages(command: argparse.ArgumentParser, *, auto: bool = False) -> None:
+    more = "; auto: detected for each text" if auto else ""
+    command.add_argument("--from", dest="source_language", metavar="L", help=f"source language, such as en{more}")
     command.add_argument("--to", dest="target_language", metavar="L", help="target language, such as de")
 
 

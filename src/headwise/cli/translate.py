@@ -42,6 +42,7 @@ headwise translate --model my-model --input book.en.xz --output book.de --beam 1
 headwise translate --model my-model --input letter.txt --paragraphs
 cat lines.txt | headwise translate --model my-model --candidates 3 --scores --alignments
 headwise translate --model many --from en --to fr --json "Good morning."
+headwise translate --model many --from auto --to en "Guten Morgen." "Bonjour."
 torchrun --nproc-per-node 8 -m headwise translate --model my-model --input web.en.zst --output web.de
 
 Columns are separated by tabs: with --candidates above 1 the number of the input line; with --scores the score;
@@ -57,7 +58,7 @@ the text; with --alignments the word alignment (source-target, counted from 0).
     add_shard(command, "from file to file; the last part to finish writes the output")
     add_model(command)
     add_engine(command)
-    add_languages(command)
+    add_languages(command, auto=True)
     add_beam(command)
     add_candidates(command, "text")
     command.add_argument("--scores", action="store_true", help="print scores: log-probability / length^penalty")

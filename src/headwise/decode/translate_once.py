@@ -48,7 +48,8 @@ def translate(
     """Translate one text, or several, with the model in a folder.
 
     The model is opened for this call: for more calls, keep a `Translator`. `source` and `to` are language codes, needed
-    only by models of several directions; search options are those of `Translator.translate`.
+    only by models of several directions; with the source `auto` each text's language is detected. Search options are
+    those of `Translator.translate`.
     """
     with Translator(model, device=device, engine=engine) as translator:
         return translator.translate(texts, source=source, target=to, **search)

@@ -86,6 +86,8 @@ class Translation:
     """The next best translations, best first; a text of several sentences has none."""
     complete: bool = True
     """False if the length limit ended the translation before the model did."""
+    detected: str = ""
+    """The source language that was detected, where it was not named (`auto`)."""
 
     def __str__(self) -> str:
         return self.text

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Unpack, cast, overload
 
+from headwise.decode.auto_source import AUTO_SOURCE, auto_direction, by_source
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget
 from headwise.decode.engines.engine import Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
@@ -121,7 +122,7 @@ class Translator:
 
     def direction(self, source: str | None = None, target: str | None = None) -> Direction:
         """The direction for these languages; one that the model does not have is an error."""
-        return self.task.direction(source, target)
+        return auto_direction(self.task, target) if source == AUTO_SOURCE else self.task.direction(source, target)
 
     def release(self) -> None:
         """Free the memory that the engine keeps between searches; the next search allocates it again."""
@@ -210,14 +211,18 @@ class Translator:
     ) -> Translation | list[Translation]:
         """Translate one text, or several: a `str` gives one `Translation`, an iterable a list in its order.
 
-        `source` and `target` are language codes, needed only by models of several directions. Every translation begins
-        with `prefix`. Search options are keywords (`beam=1`, `candidates=3`, `alignments=True`, ...: the fields of
-        `TranslateOptions`), or one value, `options`. `progress` receives the number of sentences done so far. An empty
-        text has an empty translation.
+        `source` and `target` are language codes, needed only by models of several directions. With the source `auto`,
+        the language of each text is detected among the model's source languages (`Translation.detected`), and a text in
+        the target language stays as it is. Every translation begins with `prefix`. Search options are keywords
+        (`beam=1`, `candidates=3`, `alignments=True`, ...: the fields of `TranslateOptions`), or one value, `options`.
+        `progress` receives the number of sentences done so far. An empty text has an empty translation.
         """
         chosen = options_from(TranslateOptions, options, search)
         listed = check_texts(texts)
-        found = self._translate(listed, self._framer.frame(source, target), prefix, chosen, progress)
+        if source == AUTO_SOURCE:
+            found = self._translate_detected(listed, self.direction(source, target)[1], prefix, chosen, progress)
+        else:
+            found = self._translate(listed, self._framer.frame(source, target), prefix, chosen, progress)
         return found[0] if isinstance(texts, str) else found
 
     def translate_stream(
@@ -316,6 +321,34 @@ class Translator:
             if progress is not None:
                 progress(len(found))
         return [found[i] for i in range(len(sources))]
+
+    def _translate_detected(
+        self,
+        texts: list[str],
+        target: str,
+        prefix: str,
+        options: TranslateOptions,
+        progress: Callable[[int], None] | None,
+    ) -> list[Translation]:
+        """Translate each text from the language that it is found to be in."""
+        done: dict[int, Translation] = {}
+        sentences = [0]  # done in earlier languages, and in the current one
+
+        def add_up(count: int) -> None:
+            sentences[-1] = count
+            if progress is not None:
+                progress(sum(sentences))
+
+        for language, numbers in by_source(texts, self.task, target).items():
+            listed = [texts[number] for number in numbers]
+            if language == target:
+                found = [Translation(text.strip(), 0.0) for text in listed]
+            else:
+                frame = self._framer.frame(language or None, target)
+                found = self._translate(listed, frame, prefix, options, add_up)
+            done |= {number: replace(each, detected=language) for number, each in zip(numbers, found, strict=True)}
+            sentences.append(0)
+        return [done[number] for number in range(len(texts))]
 
     def _budget(self, options: TranslateOptions) -> int:
         """Source tokens times beam per batch."""

@@ -111,7 +111,7 @@ def translation_row(
     """Output for a text, without the final line end: columns, one line per candidate, or a JSON object."""
     several = options.candidates > 1
     if as_json:
-        record = {"source": text, **_as_dict(found)}
+        record = {"source": text, **({"detected": found.detected} if found.detected else {}), **_as_dict(found)}
         if several:
             record["candidates"] = [_as_dict(candidate) for candidate in found.candidates]
         return json.dumps(record, ensure_ascii=False)
