@@ -363,6 +363,8 @@ def test_every_relative_link_leads_to_a_file(page: Path) -> None:
     links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
     local = [link for link in links if not re.match(r"https?:|mailto:|#", link)]
     assert [link for link in local if not (page.parent / link.split("#")[0]).exists()] == []
+    labelled = re.findall(r"\[([\w./]+\.(?:py|h|md|toml))\]\(([^)#\s]+)", text)
+    assert [f"{label} -> {link}" for label, link in labelled if not link.endswith(label)] == []
 
 
 def test_the_recipe_of_the_docs_is_valid() -> None:
