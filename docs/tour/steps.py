@@ -188,7 +188,7 @@ def encoder(p: Pass) -> str:
     cosine = F.cosine_similarity(p.seen["encoder"].made[p.noun], memory, dim=-1)
     piece = p.pieces([token])[0]
     return (
-        f'{shown}\n\nThe piece {piece} also stands in "{ELSEWHERE}". Both times its embedding is the same; the two '
+        f'{shown}\n\nThe piece {piece} also occurs in "{ELSEWHERE}". Both times its embedding is the same; the two '
         f"memory vectors, each of which has read its own sentence, have a cosine of {number(cosine)}."
     )
 
@@ -339,7 +339,7 @@ def teacher_forcing(p: Pass) -> str:
     stepper = DecoderStepper(p.model)
     state, steps = stepper.start(torch.tensor([p.source])), []
     for token in p.target[:-1]:
-        log_probabilities, _, state = stepper.step(torch.tensor([token]), state)
+        log_probabilities, state = stepper.step(torch.tensor([token]), state)
         steps.append(log_probabilities[0])
     apart = (torch.stack(steps) - log_p).abs().max()
     return (

@@ -86,4 +86,5 @@ class JobModule(Protocol):
 def note_few(name: str, count: int, unit: str, say: Say) -> None:
     """Report a set that is too small for its scores to be meaningful."""
     if 0 < count < FEW:
-        say(f"note: {name}: only {count:,} {unit}; figures of fewer than {FEW} are mostly chance")
+        units = unit if count > 1 else unit.removesuffix("s")
+        say(f"note: {name}: only {count:,} {units}; figures of fewer than {FEW} are mostly chance")
