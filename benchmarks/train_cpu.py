@@ -17,7 +17,7 @@ import itertools
 import math
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,10 +55,15 @@ class Specials:
     """The part of a tokenizer that batches need."""
 
     pad, sos, eos = PAD, SOS, EOS
-    languages: Sequence[str] = ()
 
-    def tag(self, language: str) -> int:
-        raise ValueError("there are no tags here")
+    def source_frame(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        return [], [EOS]
+
+    def decoder_start(self, target: str) -> int:
+        return SOS
+
+    def target_start(self, target: str) -> list[int]:
+        return []
 
 
 def main() -> None:
