@@ -13,8 +13,9 @@ from headwise.cli.train import add_pairs
 from headwise.errors import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
-    from headwise.decode.shortlist.shortlists import Direction, Shortlists
+    from headwise.decode.shortlist.shortlists import Shortlists
     from headwise.decode.translator import Translator
+    from headwise.text.language.codes import Direction
 
 
 def add_shortlist(commands: Any) -> None:

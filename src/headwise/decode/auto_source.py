@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from headwise.errors import ConfigError
 from headwise.models.folder.description import Task
+from headwise.text.language.codes import Direction
 from headwise.text.language.detect import detect, is_detectable
 
 AUTO_SOURCE = "auto"
 
 
-def auto_direction(task: Task, target: str | None) -> tuple[str, str]:
+def auto_direction(task: Task, target: str | None) -> Direction:
     """`auto` and the model's code of the target; an error where the model has several targets and none is named."""
     directions = [_direction(task, source, target) for source in _source_languages(task)]
     targets = {direction[1] for direction in directions if direction}
@@ -43,7 +44,7 @@ def _source_languages(task: Task) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(source for source, _ in task.directions if source), *task.sources]))
 
 
-def _direction(task: Task, source: str, target: str | None) -> tuple[str, str] | None:
+def _direction(task: Task, source: str, target: str | None) -> Direction | None:
     try:
         return task.direction(source, target)
     except ConfigError:

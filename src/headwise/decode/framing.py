@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headwise.decode.shortlist.shortlists import Direction
 from headwise.decode.text_parts import TextPart, split_pieces
 from headwise.errors import DataError
 from headwise.models.folder.description import Task
+from headwise.text.language.codes import Direction
 from headwise.text.tokenizer import Tokenizer
 
 LONGEST_WHOLE = 4096

@@ -25,13 +25,14 @@ from headwise.decode.search.hypothesis import length_penalty as normalised_score
 from headwise.decode.search.options import SearchOptions, SearchRequest, options_from
 from headwise.decode.sentence_search import SentenceSearch
 from headwise.decode.shortlist.restricted import choose_shortlists
-from headwise.decode.shortlist.shortlists import Direction, Shortlists
+from headwise.decode.shortlist.shortlists import Shortlists
 from headwise.decode.text_parts import join_parts
 from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation
 from headwise.errors import ConfigError, DataError
 from headwise.files.digest import bytes_digest
 from headwise.models.folder.description import INT8, LoadedModel
 from headwise.text.given_texts import check_texts
+from headwise.text.language.codes import Direction
 
 if TYPE_CHECKING:
     import torch

@@ -14,12 +14,11 @@ from headwise.decode.translation import TranslateOptions
 from headwise.decode.translator import Translator
 from headwise.evaluate import Scores, compare
 from headwise.models.folder.weights import parameter_count
+from headwise.text.language.codes import Direction
 from headwise.train.set_names import test_set_names, validation_set_name
 
 SPEED_TEST = 500
 """Sentences whose translation is timed."""
-
-Direction = tuple[str, str]
 
 
 @dataclass(frozen=True)

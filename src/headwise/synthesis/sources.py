@@ -23,11 +23,10 @@ from headwise.errors import DataError
 from headwise.files.atomic import write_json
 from headwise.recipe import to_tables
 from headwise.synthesis.back_translate import HEADER
+from headwise.text.language.codes import Direction
 from headwise.train.job import Say
 
 VERSION = 1
-
-Direction = tuple[str, str]
 
 
 @dataclass(frozen=True)

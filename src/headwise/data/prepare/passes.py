@@ -24,12 +24,10 @@ from headwise.data.read.pairs import Pair
 from headwise.errors import DataError
 from headwise.files.atomic import write_json
 from headwise.text.kinds import train_tokenizer
+from headwise.text.language.codes import Direction
 from headwise.text.tokenizer import Tokenizer
 
 PREPARED = "prepared.json"
-
-Direction = tuple[str, str]
-"""Source and target language."""
 
 
 class Passes:

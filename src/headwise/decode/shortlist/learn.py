@@ -16,9 +16,10 @@ import numpy as np
 
 from headwise.data.prepare.encoded_corpus import Flat
 from headwise.decode.shortlist.ibm_model1 import lexical_table
-from headwise.decode.shortlist.shortlists import Direction, Ids, Shortlist, Shortlists
+from headwise.decode.shortlist.shortlists import Ids, Shortlist, Shortlists
 from headwise.decode.translator import Translator
 from headwise.errors import DataError
+from headwise.text.language.codes import Direction
 from headwise.text.reservoir import reservoir_sample
 from headwise.text.tokenizer import WORD_START, Tokenizer
 

@@ -28,11 +28,10 @@ from headwise.files.digest import arrays_digest
 from headwise.files.tables import digest_mismatch
 from headwise.files.tensors import open_tensors
 from headwise.models.folder.config_file import shortlist_path
+from headwise.text.language.codes import Direction
 from headwise.text.tokenizer import Tokenizer
 
 Ids = NDArray[np.int64]
-Direction = tuple[str, str]
-
 LARGEST = 0.5
 """Share of the vocabulary from which on a shortlist saves nothing."""
 SURE = 0.3

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
+from headwise.text.language.codes import Direction
 from headwise.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ COMMANDS = {
 class Task:
     """The task of a model: what it was trained for, and with which labels or languages."""
 
-    directions: tuple[tuple[str, str], ...] = ()
+    directions: tuple[Direction, ...] = ()
     """Language codes of a translator, source and target; an empty code is an unknown language."""
     tags: bool = False
     """Whether language codes are part of the model's input."""
@@ -100,7 +101,7 @@ class Task:
             return f"from any to any of {_listed(self.sources)}"
         return _listed([f"{source or '?'}-{target or '?'}" for source, target in self.directions])
 
-    def direction(self, source: str | None = None, target: str | None = None) -> tuple[str, str]:
+    def direction(self, source: str | None = None, target: str | None = None) -> Direction:
         """The direction with these languages; a ConfigError if there is none, or if it is ambiguous."""
         fitting = self._fitting(source, target, _same) or self._fitting(source, target, _variants)
         if not fitting:
@@ -116,9 +117,7 @@ class Task:
             )
         return fitting[0]
 
-    def _fitting(
-        self, source: str | None, target: str | None, fits: Callable[[str, str], bool]
-    ) -> list[tuple[str, str]]:
+    def _fitting(self, source: str | None, target: str | None, fits: Callable[[str, str], bool]) -> list[Direction]:
         """The directions that match these languages."""
         return [
             (code, language)

@@ -1,5 +1,8 @@
 """Language codes of models and people, as ISO 639-1: `de` for de, de-AT, de_DE, deu and deu_Latn."""
 
+Direction = tuple[str, str]
+"""A direction of translation: the codes of its source and target language."""
+
 UNDETERMINED = "und"
 """ISO 639's code for a text whose language cannot be told."""
 

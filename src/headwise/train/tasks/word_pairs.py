@@ -16,9 +16,9 @@ from headwise.data.prepare.result import TrainCorpus
 from headwise.decode.shortlist.ibm_model1 import LexicalTable, lexical_table
 from headwise.errors import CheckpointError
 from headwise.files.tables import read_table, write_table
+from headwise.text.language.codes import Direction
 from headwise.text.tokenizer import Tokenizer
 
-Direction = tuple[str, str]
 WordPairs = list[tuple[str, str]]
 
 FILE = "words.json"
