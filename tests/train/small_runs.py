@@ -69,6 +69,7 @@ class Batches:
         self._batches = list(batches)
 
     uniform = False
+    makers = 1
 
     def epoch(self, epoch: int) -> Iterator[Planned[PaddedBatch]]:
         for whole in itertools.cycle(self._batches):

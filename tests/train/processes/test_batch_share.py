@@ -15,6 +15,7 @@ class Rows:
     """A stream of batches that are lists of numbers."""
 
     uniform = False
+    makers = 1
 
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes

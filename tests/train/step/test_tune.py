@@ -62,6 +62,7 @@ class Stream:
     """Four texts a batch, told by their number alone."""
 
     uniform = False
+    makers = 1
 
     def epoch(self, epoch: int) -> Iterator[Planned[Any]]:
         for number in itertools.count():

@@ -153,6 +153,7 @@ class ImageStream:
     """
 
     uniform = True
+    makers = 1
 
     def __init__(
         self,

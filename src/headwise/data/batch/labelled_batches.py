@@ -139,6 +139,7 @@ class LabelledStream:
     """
 
     uniform = False
+    makers = 1
 
     def __init__(
         self,

@@ -130,6 +130,8 @@ class Masks:
 class MaskedStream:
     """Batches of framed rows of `language.block` tokens, some of them masked."""
 
+    makers = 1
+
     def __init__(
         self, text: TokenText, tokenizer: Tokenizer, language: LanguageConfig, batch_tokens: int, seed: int
     ) -> None:

@@ -115,6 +115,7 @@ class PackedPairStream:
     ) -> None:
         """`position_limit`: tokens of the longest sequence that the model accepts."""
         self.batch_tokens = batch_tokens
+        self.makers = noise.makers if noise else 1
         self.pool = pool
         self._rows = rows = PairRows(corpora, tokens, seed, sampler, noise)
         self._mixture = Mixture([len(each.corpus) for each in corpora], [each.weight for each in corpora], seed)

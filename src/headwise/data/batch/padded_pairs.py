@@ -239,6 +239,7 @@ class PaddedPairStream:
         noise: PairNoise | None = None,
     ) -> None:
         self.batch_tokens = batch_tokens
+        self.makers = noise.makers if noise else 1
         self.seed = seed
         self.pool = pool
         self._rows = PairRows(corpora, tokens, seed, sampler, noise)

@@ -4,8 +4,11 @@ A stream plans the batches of one epoch; `plans_from` and `batches_from` walk th
 little, so batches before a position are skipped without being made, and a process makes only its own rows.
 """
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 import torch
@@ -50,6 +53,10 @@ class Stream(Protocol[B]):
     def uniform(self) -> bool:
         """Whether all batches have the same few shapes, so that a CUDA graph can be replayed for each."""
 
+    @property
+    def makers(self) -> int:
+        """How many batches are worth making at the same time: more than one if child processes share the work."""
+
     def epoch(self, epoch: int) -> Iterator[Planned[B]]:
         """The batches of an epoch, at least one; the same for the same number, whenever it is called."""
 
@@ -92,5 +99,27 @@ def plans_from(stream: Stream[B], position: Position | None = None) -> Iterator[
 
 def batches_from(stream: Stream[B], position: Position | None = None) -> Iterator[tuple[B, Position]]:
     """Make each batch from `position` on, without end; each comes with the position after it."""
-    for plan, following in plans_from(stream, position):
-        yield plan.make(slice(None)), following
+    return in_order((partial(_made, *planned) for planned in plans_from(stream, position)), stream.makers)
+
+
+def _made(plan: Planned[B], following: Position) -> tuple[B, Position]:
+    return plan.make(slice(None)), following
+
+
+def in_order(jobs: Iterator[Callable[[], T]], threads: int) -> Generator[T, None, None]:
+    """The results of jobs in their order; several threads make them ahead, while child processes compute for each."""
+    if threads == 1:
+        for job in jobs:
+            yield job()
+        return
+    waiting: deque[Future[T]] = deque()
+    pool = ThreadPoolExecutor(threads, "make-batch")
+    try:
+        for job in jobs:
+            waiting.append(pool.submit(job))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

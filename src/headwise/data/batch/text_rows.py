@@ -67,6 +67,7 @@ class TextRowStream:
     """Batches of rows of `block` tokens, each token to be predicted from those before it in its row."""
 
     uniform = True
+    makers = 1
     """All batches have the same shape, but for the last of an epoch."""
 
     def __init__(self, text: TokenText, block: int, batch_tokens: int, seed: int) -> None:

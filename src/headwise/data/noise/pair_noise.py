@@ -20,6 +20,7 @@ from headwise.text.tokenizer import Ids, Keys
 
 MOST_JOINED = 4
 """Sentences that are joined into one line, at most."""
+BATCHES_AT_ONCE = 3
 TRIED = 100
 """Examples per corpus and kind of noise from which the growth of their lengths is estimated."""
 _STREAM = 2
@@ -78,6 +79,11 @@ class PairNoise:
         if workers:
             weakref.finalize(self, self._workers.close)
         self._growth = [self._grown(number) for number in range(len(corpora))]
+
+    @property
+    def makers(self) -> int:
+        """Batches to make at the same time, so that the child processes have work while a batch is put together."""
+        return BATCHES_AT_ONCE if self._workers.count else 1
 
     def choose(self, epoch: int, number: int, indices: Ids) -> Chosen:
         """The noise that examples of a corpus have in an epoch."""

@@ -14,6 +14,7 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -89,6 +90,8 @@ class Workers:
         self._children: list[_Child] = []
         self._idle: queue.Queue[_Child | None] = queue.Queue()
         self._threads: ThreadPoolExecutor | None = None
+        self._starting = threading.Lock()
+        """Several threads may run jobs at the same time."""
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -150,15 +153,16 @@ class Workers:
                 future.cancel()
 
     def _started(self) -> ThreadPoolExecutor:
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self.count, "data-worker")
-            for _ in range(self.count):
-                try:
-                    self._children.append(_Child())
-                    self._idle.put(self._children[-1])
-                except OSError:  # no more processes can be started
-                    self._idle.put(None)
-        return self._threads
+        with self._starting:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self.count, "data-worker")
+                for _ in range(self.count):
+                    try:
+                        self._children.append(_Child())
+                        self._idle.put(self._children[-1])
+                    except OSError:  # no more processes can be started
+                        self._idle.put(None)
+            return self._threads
 
     def _compute(self, job: WorkerJob, task: Any) -> Any:
         child = self._idle.get()

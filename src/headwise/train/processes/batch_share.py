@@ -4,15 +4,18 @@ Every process plans the same batches from the same seed, and makes only its own 
 depend on the number of processes: losses are sums, divided by the count of the whole step.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import torch
 
-from headwise.data.batch.stream import Batch, Position, Stream, batches_from, plans_from
+from headwise.data.batch.stream import Batch, Planned, Position, Stream, batches_from, in_order, plans_from
 from headwise.train.processes.group import ProcessGroup
+
+Plans = Iterator[tuple[Planned[Any], Position]]
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ class Dummy:
 
     def to(self, device: torch.device) -> "Dummy":
         return Dummy(self.batch.to(device))
+
+
+Job = Callable[[], tuple[Batch | Dummy, Position]]
 
 
 def passes_per_step(accumulate: int, group: ProcessGroup) -> int:
@@ -41,17 +47,27 @@ def share(
     batch are. The position that comes with the last batch of a step is the one after the whole step.
     """
     if not group.joined:
-        yield from batches_from(stream, position)
-    elif accumulate % group.size == 0:
-        plans = plans_from(stream, position)
-        while dealt := list(islice(plans, group.size)):
-            yield dealt[group.rank][0].make(slice(None)), dealt[-1][1]
-    else:
-        for plan, following in plans_from(stream, position):
-            if group.rank < plan.rows:
-                yield plan.make(slice(group.rank, None, group.size)), following
-            else:
-                yield Dummy(plan.make(slice(0, 1))), following
+        return batches_from(stream, position)
+    plans = plans_from(stream, position)
+    dealt = _whole(plans, group) if accumulate % group.size == 0 else _rows(plans, group)
+    return in_order(dealt, stream.makers)
+
+
+def _whole(plans: Plans, group: ProcessGroup) -> Iterator[Job]:
+    """One whole batch of each `group.size`."""
+    while dealt := list(islice(plans, group.size)):
+        yield partial(_made, dealt[group.rank][0], slice(None), dealt[-1][1])
+
+
+def _rows(plans: Plans, group: ProcessGroup) -> Iterator[Job]:
+    """Every `group.size`-th row of each batch, or a dummy if it has too few."""
+    for plan, following in plans:
+        own = group.rank < plan.rows
+        yield partial(_made, plan, slice(group.rank, None, group.size) if own else None, following)
+
+
+def _made(plan: Planned[Any], rows: slice | None, following: Position) -> tuple[Batch | Dummy, Position]:
+    return plan.make(rows) if rows else Dummy(plan.make(slice(0, 1))), following
 
 
 def lines(stream: Stream[Any], step: Sequence[Batch | Dummy], group: ProcessGroup) -> list[str]:
