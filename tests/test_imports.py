@@ -38,7 +38,7 @@ BESIDE = {
 }
 """Steps within a level, none of which has a way back."""
 
-EVERYWHERE = {"errors", "ranges", "files", "devices", "interrupt"}
+EVERYWHERE = {"errors", "ranges", "files", "devices", "interrupt", "bundled"}
 """Anyone may import them; they import nothing of the package but each other."""
 
 LEVEL = {part: number for number, parts in enumerate(LEVELS) for part in parts}
@@ -192,7 +192,7 @@ def test_the_walk_goes_through_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [module for module in MODULES if module.split(".")[0] in {"config", "presets", "text"}]
+    "module", [module for module in MODULES if module.split(".")[0] in {"config", "presets", "text", "bundled"}]
 )
 def test_config_and_text_do_without_torch(module: str) -> None:
     """The command line reads recipes before it loads anything heavy."""
