@@ -1,9 +1,14 @@
-"""Shared by all tests: a thread a worker, a fresh seed for each test."""
+"""Shared by all tests: a thread a worker, a fresh seed for each test, and what stands for the bundled model."""
 
 import os
+from pathlib import Path
 
 import pytest
 import torch
+
+from headwise.bundled import find
+from headwise.models.folder.load import convert, save_model
+from tests.taught import NATIVE, taught
 
 # Several workers with several threads each would spend their time waiting for each other.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -13,3 +18,31 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A very small int8 model with the five languages of the bundled one, taught English and German. Read only."""
+    folder = tmp_path_factory.mktemp("five")
+    save_model(folder / "float", taught(both_directions=True, untaught=("fr", "it", "hi"), shape=NATIVE))
+    convert(folder / "float", folder / "int8", "headwise", precision="int8")
+    return folder / "int8"
+
+
+@pytest.fixture
+def small_bundled(small_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The small model in the place of the bundled one; no other model has a name, and the current folder is empty."""
+    monkeypatch.setattr(find, "FOLDER", small_folder)
+    monkeypatch.setenv("HEADWISE_MODELS", str(tmp_path / "named"))
+    monkeypatch.delenv("HEADWISE_MODEL", raising=False)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return small_folder
+
+
+@pytest.fixture(scope="session")
+def bundled_model() -> Path:
+    """The model that the package ships."""
+    if not (find.FOLDER / "config.json").is_file():
+        pytest.skip("this checkout has no bundled model")
+    return find.FOLDER

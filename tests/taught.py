@@ -4,7 +4,7 @@ Its translations make sense and end, which those of a random model hardly ever d
 """
 
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 
 import torch
 from torch.nn.functional import cross_entropy
@@ -14,7 +14,7 @@ from headwise.decode.batching import padded
 from headwise.decode.translator import Translator
 from headwise.models.build import build
 from headwise.models.folder.description import Description, LoadedModel, Task
-from headwise.recipe import model_config
+from headwise.recipe import model_config, replaced
 from headwise.text.kinds import train_tokenizer
 
 _SUBJECTS = [("The cat", "Die Katze"), ("A dog", "Ein Hund"), ("My sister", "Meine Schwester")]
@@ -36,6 +36,9 @@ SHAPE = model_config(
     }
 )
 
+NATIVE = replaced(SHAPE, {"attention.heads": 2})
+"""A shape that the native engine takes, whose heads are at least 16 wide."""
+
 
 @cache
 def taught(
@@ -45,14 +48,15 @@ def taught(
     max_tokens: int = 32,
     shape: ModelConfig = SHAPE,
     steps: int = 80,
+    untaught: tuple[str, ...] = (),
 ) -> LoadedModel:
     """English to German; with `both_directions` also back, told apart by tags. Made once: do not change it.
 
-    With 0 `steps` it is random, and quick.
+    With 0 `steps` it is random, and quick. It has the directions of `untaught` languages too, with random translations.
     """
-    languages = ["de", "en"] if both_directions else []
+    languages = ["de", "en", *untaught] if both_directions else []
     tokenizer = train_tokenizer(TextConfig(kind=kind, vocabulary=400), SOURCES + TARGETS, languages)
-    directions = (("en", "de"), ("de", "en")) if both_directions else (("en", "de"),)
+    directions = tuple(permutations(("en", "de", *untaught), 2)) if both_directions else (("en", "de"),)
     task = Task(directions, both_directions, usual_tokens, max_tokens)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)

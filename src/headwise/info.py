@@ -7,12 +7,14 @@ from typing import Any
 import torch
 
 from headwise import __version__
+from headwise.bundled.find import find_model
 from headwise.decode.engines.table import availability
 from headwise.decode.shortlist.shortlists import find_shortlists
 from headwise.devices import best_device
 from headwise.errors import CheckpointError
 from headwise.files.tables import read_json
 from headwise.metrics import shown
+from headwise.models.folder.config_file import SCORES
 from headwise.models.folder.load import load
 from headwise.models.folder.run_layout import checkpoints
 from headwise.models.folder.weights import parameter_count
@@ -20,14 +22,14 @@ from headwise.presets import PRESETS
 from headwise.text.kinds import TOKENIZERS
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.checkpoint.run_state import read_state
-from headwise.train.run_folder import SCORES
 
 
-def describe_folder(folder: Path) -> dict[str, Any]:
-    """Shape, languages, training progress and scores of the model in a folder."""
+def describe_folder(model: str | Path) -> dict[str, Any]:
+    """Shape, languages, training progress and scores of a model, which is given by its path or its name."""
+    folder = find_model(model)
     loaded = load(folder, int8=True)
-    model = loaded.config
-    is_pair = model.family == "encoder_decoder"
+    config = loaded.config
+    is_pair = config.family == "encoder_decoder"
     facts: dict[str, Any] = {"task": loaded.task.kind}
     if loaded.description.precision != "float32":
         facts["weights"] = f"{loaded.description.precision}, for translating on a CPU"
@@ -36,15 +38,15 @@ def describe_folder(folder: Path) -> dict[str, Any]:
     if loaded.task.labels:
         facts["labels"] = ", ".join(loaded.task.labels)
     facts |= {
-        "family": model.family,
+        "family": config.family,
         "published as": loaded.task.published or "(trained here)",
-        "preset": model.preset or "(none)",
-        "layers": f"{model.encoder_side.layers}+{model.layers}" if is_pair else str(model.layers),
-        "width": model.width,
-        "heads": model.attention.heads,
-        "hidden": model.feed_forward.hidden,
-        "positions": model.positions.kind,
-        "norm": f"{model.norm.kind}, {model.norm.order}",
+        "preset": config.preset or "(none)",
+        "layers": f"{config.encoder_side.layers}+{config.layers}" if is_pair else str(config.layers),
+        "width": config.width,
+        "heads": config.attention.heads,
+        "hidden": config.feed_forward.hidden,
+        "positions": config.positions.kind,
+        "norm": f"{config.norm.kind}, {config.norm.order}",
         "parameters": parameter_count(loaded.model),
         "tokenizer": _tokenizer(loaded.tokenizer),
     }

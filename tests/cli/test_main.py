@@ -179,7 +179,7 @@ def test_wrong_settings(tmp_path: Path, capsys: Capture) -> None:
 def test_no_model(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADWISE_MODEL", raising=False)
     monkeypatch.chdir(tmp_path)
-    assert "--model DIR" in wrong(capsys, "translate", "x")
+    assert "give --model" in wrong(capsys, "generate", "x")
     assert "no such model folder" in wrong(capsys, "translate", "x", "--model", "nowhere")
     (tmp_path / "empty").mkdir()
     uses = [[command, "x"] for command in ("translate", "generate", "fill", "embed", "classify")]

@@ -55,7 +55,7 @@ def user_models() -> dict[str, Path]:
     """The models in the user's models folder by name, in alphabetical order."""
     folder = models_folder()
     try:
-        return {path.name: path for path in sorted(folder.iterdir()) if is_model(path)}
+        return {path.name: path for path in sorted(folder.iterdir()) if path.name != BUNDLED and is_model(path)}
     except OSError:  # missing, or not for this user to read
         return {}
 

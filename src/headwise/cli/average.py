@@ -24,6 +24,6 @@ headwise average my-model/checkpoints/step-* --out my-model-averaged
 def run_average(args: argparse.Namespace) -> int:
     from headwise.train.checkpoint.average import average_checkpoints
 
-    average_checkpoints([Path(path) for path in args.checkpoints], Path(args.out))
+    average_checkpoints(args.checkpoints, Path(args.out))
     print(f"wrote the average of {len(args.checkpoints)} checkpoints to {args.out}")
     return 0

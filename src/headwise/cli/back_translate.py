@@ -41,7 +41,9 @@ trained translates from English into German. Sources are sampled unless --beam i
 train on if MODEL is good; if it was trained on 100,000 pairs or fewer, use --beam 4. Pairs are cleaned as in training.
 """,
     )
-    command.add_argument("model", metavar="MODEL", help="model folder, target to source; Headwise or Hugging Face")
+    command.add_argument(
+        "model", metavar="MODEL", help="a model's folder or name, target to source; Headwise or Hugging Face"
+    )
     command.add_argument("--text", nargs="+", metavar="F", help="text in the target language, also .gz .xz .bz2 .zst")
     command.add_argument("--out", required=True, metavar="FILE.tsv", help="pairs: synthetic source, authentic target")
     command.add_argument("--max-lines", type=positive, default=0, metavar="N", help="translate only the first N lines")

@@ -29,7 +29,7 @@ headwise: the native format; with --precision int8 a translator for CPUs, a quar
 needs headwise[export], and writes a program, translate.py, that uses the folder without Headwise (docs/export.md).
 """,
     )
-    command.add_argument("source", metavar="SRC", help="model folder or file")
+    command.add_argument("source", metavar="SRC", help="a model's folder, file or name")
     command.add_argument("target", metavar="DST", help="a new folder")
     command.add_argument(
         "--to",

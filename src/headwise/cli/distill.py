@@ -29,7 +29,7 @@ The teacher translates the source sides (kept in DIR/distilled); then the studen
 which has the same options. Both are compared on --test-pairs, or else on held-out pairs.
 """,
     )
-    command.add_argument("teacher", metavar="TEACHER", help="model folder; Headwise or Hugging Face")
+    command.add_argument("teacher", metavar="TEACHER", help="a model's folder or name; Headwise or Hugging Face")
     command.add_argument("recipe", nargs="?", metavar="RECIPE", help="a recipe; the options below override it")
     add_pairs(command)
     command.add_argument("--text", nargs="+", metavar="F", help="text in the source language, without translations")

@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from headwise.cli.console import Countdown
+from headwise.cli.console import Countdown, say
 from headwise.cli.options import (
     CHUNK,
     add_beam,
@@ -28,11 +28,12 @@ def add_evaluate(commands: Any) -> None:
         run_evaluate,
         "Translate a test set and report BLEU, chrF (sacreBLEU, with signatures) and perplexity.",
         """
+headwise evaluate --source test.en --reference test.de --to de
 headwise evaluate --model my-model --source test.en --reference test.de
 headwise evaluate --model my-model --pairs test.tmx --from en --to de --beam 1 --json
 """,
     )
-    add_model(command)
+    add_model(command, bundled=True)
     add_engine(command)
     command.add_argument("--pairs", nargs="+", metavar="FILE", help="test pairs: TMX, TSV, CSV or JSON lines")
     command.add_argument("--source", nargs="+", metavar="F", help="sources, one sentence per line")
@@ -74,11 +75,12 @@ def add_score(commands: Any) -> None:
         run_score,
         "Score given translations: log-probability / length^penalty, one line per pair (higher is better).",
         """
+headwise score --source test.en --target test.de --to de
 headwise score --model my-model --source test.en --target test.de
 headwise score --model my-model --pairs test.tsv --json
 """,
     )
-    add_model(command)
+    add_model(command, bundled=True)
     command.add_argument("--pairs", nargs="+", metavar="FILE", help="TMX, TSV, CSV or JSON lines")
     command.add_argument("--source", nargs="+", metavar="F", help="sources, one sentence per line")
     command.add_argument("--target", nargs="+", metavar="F", help="their translations, line by line")
@@ -110,15 +112,23 @@ def read_pairs(
     """Both sides of a test set, and its languages."""
     from headwise.config import CorpusConfig, DataConfig
     from headwise.data.read.corpus import read_corpus
+    from headwise.decode.auto_source import AUTO_SOURCE, common_source
 
     if bool(args.pairs) == bool(args.source) or bool(args.source) != bool(second):
         raise ConfigError(f"give --pairs FILE, or --source F and {name} F")
     wanted = (args.source_language, args.target_language)
     # If the model has one direction, the files are in its languages, even if the options do not name them.
     known = engine.direction(*wanted)
+    is_open = known[0] == AUTO_SOURCE
+    if is_open and args.pairs:  # a file of pairs may have several languages
+        raise ConfigError(f"this model translates into {known[1]} from several languages: name one with --from")
     corpus = CorpusConfig(pairs=tuple(args.pairs or ()), source=tuple(args.source or ()), target=tuple(second or ()))
-    data = DataConfig(source_language=wanted[0] or known[0], target_language=wanted[1] or known[1])
+    data = DataConfig(source_language="" if is_open else wanted[0] or known[0], target_language=wanted[1] or known[1])
     pairs = list(read_corpus(corpus, data))
     if not pairs:
         raise DataError("there are no pairs in these files")
-    return [pair.source for pair in pairs], [pair.target for pair in pairs], wanted
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    if is_open:
+        wanted = (common_source(sources, engine.task, known[1]), known[1])
+        say(f"headwise: the sources are in the language {wanted[0]}, as detected (--from names another)")
+    return sources, targets, wanted

@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from headwise.cli.options import add_command
@@ -18,9 +17,12 @@ def add_info(commands: Any) -> None:
         """
 headwise info
 headwise info my-model
+headwise info bundled
 """,
     )
-    command.add_argument("folder", nargs="?", metavar="DIR", help="model folder, training run or checkpoint")
+    command.add_argument(
+        "folder", nargs="?", metavar="DIR", help="a model: its name, or its folder, training run or checkpoint"
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -37,7 +39,7 @@ def lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def run_info(args: argparse.Namespace) -> int:
     from headwise.info import describe_folder, describe_installation
 
-    facts = describe_folder(Path(args.folder)) if args.folder else describe_installation()
+    facts = describe_folder(args.folder) if args.folder else describe_installation()
     if args.json:
         print(json.dumps(facts, ensure_ascii=False))
     else:

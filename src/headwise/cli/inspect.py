@@ -20,7 +20,7 @@ def add_inspect(commands: Any) -> None:
         run_inspect,
         "Show what every attention head looks at in a text, a translation or an image, as a picture or as numbers.",
         """
-headwise inspect --model my-model "I ate an apple." --out apple.png
+headwise inspect "I ate an apple." --to de --out apple.png
 headwise inspect --model my-model "I ate an apple." --target "Ich aß einen Apfel." --out apple.svg
 headwise inspect --model my-model "I ate an apple." --kind encoder --layer 1 --out layer1.png
 headwise inspect --model my-model "I ate an apple." --out apple.json
@@ -30,7 +30,7 @@ headwise inspect --model my-vit --image cat.png --out looks.png
 """,
     )
     command.add_argument("text", nargs="?", metavar="TEXT", help="the text to look at")
-    add_model(command)
+    add_model(command, bundled=True)
     command.add_argument("--image", metavar="FILE", help="the image to look at, for an image classifier")
     command.add_argument("--target", metavar="TEXT", help="the translation to look at (default: the model's own)")
     command.add_argument("--second", metavar="TEXT", help="the other text of a pair, for an encoder or a classifier")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from headwise.bundled.find import bundled_folder, find_model, is_model
 from headwise.cli.console import say
 from headwise.errors import ConfigError
 
@@ -52,13 +53,20 @@ def add_command(
     return command
 
 
-def add_model(command: argparse.ArgumentParser) -> None:
+def add_model(command: argparse.ArgumentParser, *, bundled: bool = False) -> None:
+    add_model_name(command, bundled=bundled)
+    add_device(command)
+
+
+def add_model_name(command: argparse.ArgumentParser, *, bundled: bool = False) -> None:
+    """Add --model; with `bundled`, the bundled model is the last resort."""
+    default = "$HEADWISE_MODEL, else the current folder" + (" if it is a model, else the bundled model" * bundled)
     command.add_argument(
         "--model",
-        metavar="DIR",
-        help="folder of a model, training run or checkpoint (default: $HEADWISE_MODEL, else the current folder)",
+        metavar="MODEL",
+        help=f"folder of a model, training run or checkpoint, or a name of `headwise models` (default: {default})",
     )
-    add_device(command)
+    command.set_defaults(bundled=bundled)
 
 
 def add_device(command: argparse.ArgumentParser) -> None:
@@ -92,14 +100,14 @@ def add_candidates(command: argparse.ArgumentParser, per: str) -> None:
 
 
 def model_folder(args: argparse.Namespace) -> Path:
-    """The folder of --model, or else of $HEADWISE_MODEL, or else the current folder."""
-    if args.model:
-        return Path(args.model)
-    if os.environ.get("HEADWISE_MODEL"):
-        return Path(os.environ["HEADWISE_MODEL"])
-    if Path("config.json").is_file():
+    """The model of --model, or else of $HEADWISE_MODEL, or else the current folder or the bundled model."""
+    if named := args.model or os.environ.get("HEADWISE_MODEL"):
+        return find_model(named)
+    if is_model(Path()):
         return Path()
-    raise ConfigError("no model: give --model DIR, or set HEADWISE_MODEL")
+    if args.bundled:
+        return bundled_folder()
+    raise ConfigError("no model: give --model, or set HEADWISE_MODEL")
 
 
 def translator(args: argparse.Namespace, device: str | None = None) -> "Translator":

@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from headwise.cli.console import Countdown, say
@@ -56,11 +57,12 @@ def share_of(args: argparse.Namespace) -> "Share":
     return Share.parse(args.shard) if args.shard else WHOLE
 
 
-def own_device(name: str, model: str) -> str:
+def own_device(name: str, model: str | Path) -> str:
     """The device of this process: several on one machine use a GPU each; an int8 model stays on the CPU."""
+    from headwise.bundled.find import find_model
     from headwise.models.folder.config_file import is_int8
 
-    if not launched() or name not in ("auto", "cuda") or (name == "auto" and is_int8(model)):
+    if not launched() or name not in ("auto", "cuda") or (name == "auto" and is_int8(find_model(model))):
         return name
     import torch
 

@@ -35,7 +35,7 @@ The shortlist is written into the folder of MODEL, for one direction, and `headw
 translate` uses it with the engine int8; --shortlist off ignores it.
 """,
     )
-    command.add_argument("model", metavar="MODEL", help="folder of a translator")
+    command.add_argument("model", metavar="MODEL", help="a translator: its folder or its name")
     add_pairs(command)
     add_languages(command)
     command.add_argument(
@@ -56,6 +56,7 @@ translate` uses it with the engine int8; --shortlist off ignores it.
 
 
 def run_shortlist(args: argparse.Namespace) -> int:
+    from headwise.decode.auto_source import AUTO_SOURCE
     from headwise.decode.shortlist.learn import BEST, learn_shortlist, predict_first_tokens
     from headwise.decode.shortlist.shortlists import Shortlists
     from headwise.decode.translator import Translator
@@ -63,12 +64,14 @@ def run_shortlist(args: argparse.Namespace) -> int:
     from headwise.nn.int8 import is_fast_here
 
     started = time.monotonic()
-    folder = Path(args.model)
     engine = "int8" if is_fast_here() else "auto"
-    translator = Translator(folder, device="cpu", engine=engine, shortlist=False, say=say)
+    translator = Translator(args.model, device="cpu", engine=engine, shortlist=False, say=say)
     direction = translator.direction(args.source_language, args.target_language)
-    tokenizer, path = translator.tokenizer, shortlist_path(folder)
-    pairs = given_pairs(args, direction)
+    if direction[0] == AUTO_SOURCE:
+        raise ConfigError("a shortlist is for one direction: name the source language with --from")
+    assert translator.folder is not None
+    tokenizer, path = translator.tokenizer, shortlist_path(translator.folder)
+    pairs = given_pairs(args, path.parent, direction)
     first = next(pairs, None)  # a file that cannot be read is reported before any work is done
     pairs = itertools.chain([] if first is None else [first], pairs)
     say("translating each token of the vocabulary")
@@ -116,16 +119,15 @@ def tables_there(path: Path, translator: "Translator") -> "dict[Direction, Any]"
     return found.tables
 
 
-def given_pairs(args: argparse.Namespace, direction: "Direction") -> Iterator[tuple[str, str]]:
+def given_pairs(args: argparse.Namespace, run: Path, direction: "Direction") -> Iterator[tuple[str, str]]:
     """The pairs of the given files, or else those that the model was trained on."""
     from headwise.config import CorpusConfig, DataConfig
     from headwise.data.read.corpus import read_corpus
-    from headwise.models.folder.config_file import shortlist_path
 
     if bool(args.source) != bool(args.target):
         raise ConfigError("--source and --target belong together")
     if not args.pairs and not args.source:
-        return trained_pairs(shortlist_path(Path(args.model)).parent, direction)
+        return trained_pairs(run, direction)
     corpus = CorpusConfig(
         pairs=tuple(args.pairs or ()), source=tuple(args.source or ()), target=tuple(args.target or ())
     )

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from headwise.cli.options import add_command, model_folder, positive, read_lines
+from headwise.cli.options import add_command, add_model_name, model_folder, positive, read_lines
 from headwise.errors import DataError
 
 KINDS = ("unigram", "bpe", "byte_bpe", "wordpiece", "words", "characters", "bytes")
@@ -19,7 +19,7 @@ def add_tokenizer(commands: Any) -> None:
         "Train a tokenizer on its own, or show how it splits text (training a model trains its tokenizer too).",
         """
 headwise tokenizer train corpus.en corpus.de --out my-tokenizer --vocabulary 8000
-echo "I ate an apple." | headwise tokenizer encode --model my-model
+echo "I ate an apple." | headwise tokenizer encode
 echo "I ate an apple." | headwise tokenizer encode --model my-model | headwise tokenizer decode --model my-model
 """,
     )
@@ -42,7 +42,7 @@ echo "I ate an apple." | headwise tokenizer encode --model my-model | headwise t
         ("decode", run_tokenizer_decode, "Turn pieces (or ids) back into text."),
     ):
         each = add_command(verbs, verb, run, summary, f"headwise tokenizer {verb} --model my-model --input file")
-        each.add_argument("--model", metavar="DIR", help="model or tokenizer folder")
+        add_model_name(each, bundled=True)
         each.add_argument("--input", default="-", metavar="FILE|-", help="read FILE instead of standard input")
         each.add_argument("--ids", action="store_true", help="ids instead of pieces")
 

@@ -1,6 +1,7 @@
 """headwise translate"""
 
 import argparse
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from headwise.cli.options import (
     add_texts,
     as_utf8,
     given_texts,
+    model_folder,
     output,
     sampling,
     translator,
@@ -37,13 +39,18 @@ def add_translate(commands: Any) -> None:
         "Translate texts, a file or standard input, line by line. If a translation from file to file is interrupted, "
         "run the same command again to continue.",
         """
+headwise translate "I ate an apple." --to de
+headwise translate "Guten Morgen." "Bonjour." --to en
+cat lines.txt | headwise translate --to fr
 headwise translate --model my-model "I ate an apple."
 headwise translate --model my-model --input book.en.xz --output book.de --beam 1
 headwise translate --model my-model --input letter.txt --paragraphs
 cat lines.txt | headwise translate --model my-model --candidates 3 --scores --alignments
 headwise translate --model many --from en --to fr --json "Good morning."
-headwise translate --model many --from auto --to en "Guten Morgen." "Bonjour."
 torchrun --nproc-per-node 8 -m headwise translate --model my-model --input web.en.zst --output web.de
+
+Without --model, the bundled model translates; `headwise models` shows its languages. Without --from, the source
+language of each text is detected where several are possible, and a text in the target language stays as it is.
 
 Columns are separated by tabs: with --candidates above 1 the number of the input line; with --scores the score;
 the text; with --alignments the word alignment (source-target, counted from 0).
@@ -56,7 +63,7 @@ the text; with --alignments the word alignment (source-target, counted from 0).
         help="join wrapped lines: those up to an empty line are one text, and give one line of output",
     )
     add_shard(command, "from file to file; the last part to finish writes the output")
-    add_model(command)
+    add_model(command, bundled=True)
     add_engine(command)
     add_languages(command, auto=True)
     add_beam(command)
@@ -122,6 +129,9 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
     from headwise.decode.coverage import CoverageCheck
 
     refuse_documents(Path(args.input or "-"))
+    for text in args.text:
+        if os.path.isfile(text):  # noqa: PTH113  # Path.is_file raises an error for a long text
+            say(f"headwise: {text} is a file: --input {text} translates its lines")
     chunks = given_texts(args, "translate", join_paragraphs if args.paragraphs else None)
     engine = translator(args)
     languages = {"source": args.source_language, "target": args.target_language}
@@ -155,7 +165,7 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
 def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int:
     """Translate from file to file, resumably, perhaps together with other processes."""
     share = share_of(args)
-    engine = translator(args, own_device(args.device, args.model))
+    engine = translator(args, own_device(args.device, model_folder(args)))
     call = partial(
         engine.translate_file,
         args.input,

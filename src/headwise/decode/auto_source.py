@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwise.errors import ConfigError
+from headwise.errors import ConfigError, DataError
 from headwise.models.folder.description import Task
 from headwise.text.language.codes import Direction
 from headwise.text.language.detect import detect, is_detectable
 
 AUTO_SOURCE = "auto"
+
+MOST_LOOKED_AT = 1000
+"""Texts of a test set that its language is detected from."""
+
+
+def source_or_auto(task: Task, source: str | None, target: str | None) -> str | None:
+    """The given source language; `auto` if none is given, several lead to the target and all can be detected.
+
+    A model whose input names the source needs to be told it: a wrong one would change the translation.
+    """
+    if source is not None or task.sources:
+        return source
+    target = task.direction(None, target)[1]
+    sources = {known for known, language in task.directions if known and language == target}
+    return AUTO_SOURCE if len(sources) > 1 and all(map(is_detectable, sources)) else None
 
 
 def auto_direction(task: Task, target: str | None) -> Direction:
@@ -37,6 +52,15 @@ def by_source(texts: Sequence[str], task: Task, target: str) -> dict[str, list[i
     for number, detection in enumerate(detect(texts, languages=candidates)):
         found.setdefault(next(iter(detection.probabilities), first), []).append(number)
     return found
+
+
+def common_source(texts: Sequence[str], task: Task, target: str) -> str:
+    """The source language of a test set: the one that most of its texts are found to be in."""
+    found = by_source(texts[:MOST_LOOKED_AT], task, target)
+    best = max(found, key=lambda language: len(found[language]))
+    if best == target:
+        raise DataError(f"the sources are in the target language, {target}: name their language with --from")
+    return best
 
 
 def _source_languages(task: Task) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from headwise.bundled.find import find_model
 from headwise.config import ModelConfig
 from headwise.devices import best_device
 from headwise.errors import CheckpointError, ConfigError, HeadwiseError
@@ -36,7 +37,7 @@ class OpenedModel(Generic[M]):
 
 
 def open_model(model: str | Path | LoadedModel, device: str) -> tuple[LoadedModel, torch.device]:
-    """Load a model from its folder, unless it is loaded already, and choose its device."""
+    """Load a model by its path or its name, unless it is loaded already, and choose its device."""
     import torch
 
     from headwise.models.folder.load import load
@@ -44,11 +45,12 @@ def open_model(model: str | Path | LoadedModel, device: str) -> tuple[LoadedMode
     chosen = best_device(device)
     if isinstance(model, LoadedModel):
         return model, chosen
-    if is_int8(model):
+    folder = find_model(model)
+    if is_int8(folder):
         if device not in ("auto", "cpu"):
             raise ConfigError(f"{model}: its weights are int8, which is for CPUs: leave out --device {device}")
         chosen = torch.device("cpu")
-    return load(model, chosen, int8=True), chosen
+    return load(folder, chosen, int8=True), chosen
 
 
 def open_as(model: str | Path | LoadedModel, device: str, kind: type[M], what: str) -> OpenedModel[M]:

@@ -14,7 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Unpack, cast, overload
 
-from headwise.decode.auto_source import AUTO_SOURCE, auto_direction, by_source
+from headwise.bundled.find import bundled_folder, find_model
+from headwise.decode.auto_source import AUTO_SOURCE, auto_direction, by_source, source_or_auto
 from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget
 from headwise.decode.engines.engine import Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
@@ -49,7 +50,8 @@ STREAM_CHUNK = 1024
 class Translator:
     """A model that translates.
 
-    `model` is a folder or a loaded model. `engine` names the implementation of the search (`headwise info` lists
+    `model` is a folder, the name of a model (`headwise models` lists them) or a loaded model; without one, the bundled
+    model translates. `engine` names the implementation of the search (`headwise info` lists
     them); `say` receives notes about what is not possible here. An engine copies the weights: after further training,
     open a new Translator.
 
@@ -58,19 +60,21 @@ class Translator:
 
     def __init__(
         self,
-        model: str | Path | LoadedModel,
+        model: str | Path | LoadedModel | None = None,
         *,
         device: str = "auto",
         engine: str = AUTO,
         shortlist: Shortlists | bool | None = None,
         say: Say = warnings.warn,
     ) -> None:
-        if isinstance(model, LoadedModel) and engine == INT8 and model.description.precision != INT8:
+        if not isinstance(model, LoadedModel):
+            model = bundled_folder() if model is None else find_model(model)
+        elif engine == INT8 and model.description.precision != INT8:
             model = replace(model, model=copy.deepcopy(model.model))  # quantising must not change the caller's model
-        self._given: tuple[str | Path | LoadedModel, str] | None = (model, device)
+        self._given: tuple[Path | LoadedModel, str] | None = (model, device)
         self._stored = None
         if not isinstance(model, LoadedModel) and engine in (AUTO, INT8) and device in ("auto", "cpu"):
-            self._stored = open_stored(Path(model))
+            self._stored = open_stored(model)
         known = self._stored.description if self._stored else self._served
         assert known.tokenizer is not None
         self.tokenizer, self.config, self.task = known.tokenizer, known.config, known.task
@@ -80,7 +84,7 @@ class Translator:
         self.engine = self._engine.name
         """Name of the engine that runs: never `auto`."""
         self._framer = Framer(self.tokenizer, self.task, self.config.position_limit)
-        self.folder = None if isinstance(model, LoadedModel) else Path(model)
+        self.folder = None if isinstance(model, LoadedModel) else model
         """Folder of the model; None for a loaded model."""
         self.shortlist = choose_shortlists(shortlist, self._engine, self.folder, self.tokenizer)
         """Tokens that a translation may have, by source token; None: all."""
@@ -122,7 +126,11 @@ class Translator:
         return self.task.directions
 
     def direction(self, source: str | None = None, target: str | None = None) -> Direction:
-        """The direction for these languages; one that the model does not have is an error."""
+        """The direction for these languages; one that the model does not have is an error.
+
+        The source is `auto` where each text's language is detected.
+        """
+        source = source_or_auto(self.task, source, target)
         return auto_direction(self.task, target) if source == AUTO_SOURCE else self.task.direction(source, target)
 
     def release(self) -> None:
@@ -213,15 +221,16 @@ class Translator:
         """Translate one text, or several: a `str` gives one `Translation`, an iterable a list in its order.
 
         `source` and `target` are language codes, needed only by models of several directions. With the source `auto`,
-        the language of each text is detected among the model's source languages (`Translation.detected`), and a text in
-        the target language stays as it is. Every translation begins with `prefix`. Search options are keywords
+        which is also the default where several languages lead to the target, the language of each text is detected
+        among the model's source languages (`Translation.detected`), and a text in the target language stays as it is.
+        Every translation begins with `prefix`. Search options are keywords
         (`beam=1`, `candidates=3`, `alignments=True`, ...: the fields of `TranslateOptions`), or one value, `options`.
         `progress` receives the number of sentences done so far. An empty text has an empty translation.
         """
         chosen = options_from(TranslateOptions, options, search)
         listed = check_texts(texts)
-        if source == AUTO_SOURCE:
-            found = self._translate_detected(listed, self.direction(source, target)[1], prefix, chosen, progress)
+        if (direction := self.direction(source, target))[0] == AUTO_SOURCE:
+            found = self._translate_detected(listed, direction[1], prefix, chosen, progress)
         else:
             found = self._translate(listed, self._framer.frame(source, target), prefix, chosen, progress)
         return found[0] if isinstance(texts, str) else found

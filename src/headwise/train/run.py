@@ -17,7 +17,7 @@ from headwise.files.tables import write_table
 from headwise.files.tensors import save_tensors
 from headwise.interrupt import StopRequest
 from headwise.models.build import build
-from headwise.models.folder.config_file import WEIGHTS, save_description
+from headwise.models.folder.config_file import SCORES, WEIGHTS, save_description
 from headwise.models.folder.load import CARD
 from headwise.models.folder.run_layout import checkpoints, load_weights, step_folder, step_of
 from headwise.models.folder.weights import set_weights, weights_of
@@ -35,7 +35,6 @@ from headwise.train.run_folder import (
     COST,
     RECIPE,
     RESOLVED,
-    SCORES,
     check_same_data,
     check_same_files,
     check_same_tokenizer,

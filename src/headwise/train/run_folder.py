@@ -13,8 +13,8 @@ from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import remove_unfinished
 from headwise.files.lock import locked
 from headwise.files.tables import read_table, write_table
-from headwise.models.folder.config_file import WEIGHTS
-from headwise.models.folder.run_layout import CHECKPOINTS, checkpoints
+from headwise.models.folder.config_file import CHECKPOINTS, WEIGHTS
+from headwise.models.folder.run_layout import checkpoints
 from headwise.recipe import dotted, from_tables, to_tables
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
@@ -27,7 +27,6 @@ DATA = "data"
 """The folder of prepared data, unless `data.cache` names another."""
 DATA_KEY = "data.json"
 """Holds the key of the prepared data that a run was started with, and the files it was made from."""
-SCORES = "scores.json"
 COST = "cost.json"
 LOCK = ".lock"
 """Locked while a run trains: two processes in one folder would remove each other's checkpoints."""

@@ -16,6 +16,10 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHORTLIST = "shortlist.safetensors"
 """The shortlist of a translator (see `decode.shortlist`)."""
+SCORES = "scores.json"
+"""The scores of a trained model, a table per test set."""
+CHECKPOINTS = "checkpoints"
+"""In the folder of a training run: the folder of its checkpoints."""
 
 
 def save_description(folder: Path, description: Description) -> None:
@@ -40,6 +44,14 @@ def is_int8(folder: str | Path) -> bool:
     path = Path(folder) / CONFIG
     described = read_json(path) if path.is_file() else None
     return isinstance(described, dict) and "format" in described and described.get("precision") == INT8
+
+
+def stored_task(folder: Path) -> tuple[Task, str]:
+    """The task of the model in a folder of ours, and the precision of its weights; nothing but config.json is read."""
+    path = folder / CONFIG
+    described = read_json(path)
+    check_format(path, described)
+    return _describe(path, described)[1], str(described.get("precision", PRECISIONS[0]))
 
 
 def load_description(folder: Path) -> Description:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headwise.config import ModelConfig
 from headwise.errors import CheckpointError, ConfigError
-from headwise.text.language.codes import Direction
+from headwise.text.language.codes import Direction, short_code
 from headwise.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -99,18 +100,23 @@ class Task:
         """The directions of a translator in words; a long list is shortened."""
         if self.sources and not any(source for source, _ in self.directions):
             return f"from any to any of {_listed(self.sources)}"
+        languages = tuple(dict.fromkeys(source for source, _ in self.directions))
+        if len(languages) > 2 and {*self.directions} == {*itertools.permutations(languages, 2)}:
+            return f"from any to any of {_listed(languages)}"
         return _listed([f"{source or '?'}-{target or '?'}" for source, target in self.directions])
 
     def direction(self, source: str | None = None, target: str | None = None) -> Direction:
         """The direction with these languages; a ConfigError if there is none, or if it is ambiguous."""
-        fitting = self._fitting(source, target, _same) or self._fitting(source, target, _variants)
+        ways = (self._fitting(source, target, fits) for fits in (_same, _variants, _language))
+        fitting: list[Direction] = next((found for found in ways if found), [])
         if not fitting:
             wanted = (
                 f"from {source} to {target}" if source and target else f"to {target}" if target else f"from {source}"
             )
             raise ConfigError(f"this model does not translate {wanted}; it has: {self.known_directions}")
-        if len({t for _, t in fitting}) > 1:
-            raise ConfigError(f"this model has several target languages ({self.known_directions}): name one with --to")
+        targets = list(dict.fromkeys(code for _, code in fitting))
+        if len(targets) > 1:
+            raise ConfigError(f"this model has several target languages: name one with --to ({_listed(targets)})")
         if self.sources and len(fitting) > 1:
             raise ConfigError(
                 f"this model needs to know the source language ({self.known_directions}): name it with --from"
@@ -151,6 +157,11 @@ def _variants(one: str, other: str) -> bool:
     """Whether one code is the other with a region or script: `en` and `en-US`."""
     first, second = (code.casefold().replace("_", "-").split("-") for code in (one, other))
     return first == second or (first[0] == second[0] and 1 in (len(first), len(second)))
+
+
+def _language(known: str, asked: str) -> bool:
+    """Whether a name or a code without region and script, such as `German` or `deu`, is that of a model's language."""
+    return short_code(known) == short_code(asked) and not {"-", "_"} & {*asked}
 
 
 @dataclass(frozen=True)

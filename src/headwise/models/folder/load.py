@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from headwise.bundled.find import find_model
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import write_json, write_text
 from headwise.files.folder import whole_folder
@@ -40,18 +41,19 @@ def save_model(folder: Path, loaded: LoadedModel) -> None:
 
 
 def load(folder: str | Path, device: str | torch.device = "cpu", *, int8: bool = False) -> LoadedModel:
-    """Load a trained model, a checkpoint, a run's best checkpoint so far, a Hugging Face folder or a GGUF file.
+    """Load a trained model, a checkpoint, a run's best checkpoint so far, a Hugging Face folder or a GGUF file, by its
+    path or its name.
 
     `int8` allows int8 weights too; such a model is for inference only.
     """
-    folder = Path(folder)
+    folder = find_model(folder)
     description, weights = read_model(folder, int8=int8)
     return description.build(str(folder), weights, device)
 
 
-def read_model(folder: Path, *, int8: bool = False) -> tuple[Description, Weights]:
-    """Description and weights of the model in a folder."""
-    check_exists(folder)
+def read_model(model: str | Path, *, int8: bool = False) -> tuple[Description, Weights]:
+    """Description and weights of a model, which is given by its path or its name."""
+    folder = find_model(model)
     if is_foreign(folder):
         return read_published(folder)
     if not folder.is_dir():
@@ -67,22 +69,9 @@ def read_model(folder: Path, *, int8: bool = False) -> tuple[Description, Weight
     return description, weights
 
 
-def check_exists(folder: Path) -> None:
-    """Refuse a folder that does not exist; for the name of a model on the Hugging Face Hub, say how to get it."""
-    if folder.exists():
-        return
-    message = f"{folder}: no such model folder"
-    if len(folder.parts) == 2 and not folder.is_absolute() and not folder.parent.exists():
-        message += (
-            ". Nothing is downloaded: if this is a model of the Hugging Face Hub, run "
-            f"`hf download {folder} --local-dir {folder.name}` and give {folder.name}"
-        )
-    raise CheckpointError(message)
-
-
-def read_tokenizer(folder: Path) -> Tokenizer:
+def read_tokenizer(model: str | Path) -> Tokenizer:
     """The tokenizer of a model, or of a folder that holds nothing else."""
-    check_exists(folder)
+    folder = find_model(model)
     if not is_foreign(folder):
         return load_tokenizer(folder)
     tokenizer = published_tokenizer(folder, read_foreign(folder))
@@ -102,6 +91,7 @@ def convert(source: Path, target: Path, to: str, model_type: str = "", precision
 
     The `precision` int8, for ours, is for translation on a CPU and needs a quarter of the size.
     """
+    source = find_model(source)
     description, weights = read_model(source)
     check_weights(description.empty(str(source)), weights, str(source))
     refuse_existing(target)

@@ -5,12 +5,11 @@ from pathlib import Path
 from headwise.errors import CheckpointError
 from headwise.files.folder import check_manifest
 from headwise.files.tables import read_json
-from headwise.models.folder.config_file import WEIGHTS
+from headwise.models.folder.config_file import CHECKPOINTS, WEIGHTS
 from headwise.models.folder.shards import has_tensors, load_whole
 from headwise.models.folder.weights import Weights
 from headwise.nn.lora import merged_weights
 
-CHECKPOINTS = "checkpoints"
 STATE = "state.json"
 """In a checkpoint: the state of the run."""
 AVERAGED = "average.safetensors"

@@ -1,4 +1,4 @@
-"""Language codes of models and people, as ISO 639-1: `de` for de, de-AT, de_DE, deu and deu_Latn."""
+"""Language codes of models and people, as ISO 639-1: `de` for de, de-AT, de_DE, deu, deu_Latn and German."""
 
 Direction = tuple[str, str]
 """A direction of translation: the codes of its source and target language."""
@@ -17,7 +17,15 @@ swe:sv swh:sw tam:ta tat:tt tel:te tgk:tg tgl:tl tha:th tuk:tk tur:tr uig:ug ukr
 xho:xh yor:yo zho:zh zsm:ms zul:zu
 """
 
-_SHORT = dict(pair.split(":") for pair in _LONG.split())
+_NAMES = """
+arabic:ar bengali:bn bulgarian:bg chinese:zh croatian:hr czech:cs danish:da dutch:nl english:en estonian:et finnish:fi
+french:fr german:de greek:el hebrew:he hindi:hi hungarian:hu indonesian:id irish:ga italian:it japanese:ja korean:ko
+latvian:lv lithuanian:lt maltese:mt norwegian:no persian:fa polish:pl portuguese:pt romanian:ro russian:ru slovak:sk
+slovenian:sl spanish:es swahili:sw swedish:sv tamil:ta telugu:te thai:th turkish:tr ukrainian:uk urdu:ur vietnamese:vi
+deutsch:de français:fr italiano:it हिन्दी:hi
+"""
+
+_SHORT = dict(pair.split(":") for pair in (*_LONG.split(), *_NAMES.split()))
 
 
 def short_code(code: str) -> str:

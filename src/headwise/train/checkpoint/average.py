@@ -3,21 +3,23 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from headwise.bundled.find import find_model
 from headwise.errors import CheckpointError
 from headwise.files.atomic import write_text
-from headwise.models.folder.config_file import WEIGHTS, load_description
+from headwise.models.folder.config_file import CHECKPOINTS, WEIGHTS, load_description
 from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.load import CARD, load, save_model
-from headwise.models.folder.run_layout import CHECKPOINTS, load_weights
+from headwise.models.folder.run_layout import load_weights
 from headwise.models.folder.weights import parameter_count, set_weights
 from headwise.train.report.card import how_to_use
 from headwise.train.step.averages import DIFFERENT, mean_weights
 
 
-def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
+def average_checkpoints(models: Sequence[str | Path], out: Path) -> None:
     """Write a model folder with the mean weights of several checkpoints or models of one run."""
     if (out / WEIGHTS).exists():
         raise CheckpointError(f"{out} holds a model already: choose another --out")
+    paths = [find_model(model) for model in models]
     loaded = load(paths[0])
     for path in paths[1:]:
         described = load_description(path)
