@@ -20,7 +20,7 @@ LEVELS: list[set[str]] = [
     {"models", "data"},
     {"decode", "evaluate", "metrics", "train"},
     {"synthesis"},
-    {"inspect", "serve", "info"},
+    {"inspect", "serve", "info", "model_list"},
     {"cli"},
     {"__main__", "__init__"},
 ]

@@ -24,6 +24,7 @@ from headwise.cli.fill import add_fill
 from headwise.cli.generate import add_generate
 from headwise.cli.info import add_info
 from headwise.cli.inspect import add_inspect
+from headwise.cli.models import add_models
 from headwise.cli.options import Parser
 from headwise.cli.shortlist import add_shortlist
 from headwise.cli.tokenizer import add_tokenizer
@@ -102,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
         add_shortlist,
         add_average,
         add_tokenizer,
+        add_models,
         add_info,
         add_completion,
     ):
