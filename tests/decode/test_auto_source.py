@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from headwise.decode.auto_source import auto_direction, by_source
+from headwise.decode.auto_source import auto_direction, by_source, common_source, source_or_auto
 from headwise.decode.translator import Translator
-from headwise.errors import ConfigError
+from headwise.errors import ConfigError, DataError
 from headwise.models.folder.description import Task
 from tests.taught import SOURCES, TARGETS, taught
 
@@ -87,3 +87,39 @@ def test_files_and_streams_detect_too(both: Translator, tmp_path: Path) -> None:
     stream = both.translate_stream([SOURCES[4], TARGETS[3]], source="auto", target="de")
     assert [str(each) for each in stream] == [TARGETS[4], TARGETS[3]]
     assert both.translate_file(tmp_path / "in", tmp_path / "out", source="auto", target="de").already
+
+
+# --- without a source ----------------------------------------------------------------------------------
+
+
+def test_the_source_is_detected_where_several_are_possible() -> None:
+    assert source_or_auto(MANY, None, "de") == "auto"
+    assert source_or_auto(MANY, "fr", "de") == "fr"
+    assert source_or_auto(Task((("de", "en"), ("fr", "en"))), None, None) == "auto"
+
+
+def test_the_source_is_not_detected_where_it_is_known_or_must_be_named() -> None:
+    assert source_or_auto(Task((("en", "de"), ("de", "en")), tags=True), None, "de") is None
+    assert source_or_auto(Task((("", "de"),)), None, None) is None
+    assert source_or_auto(TOLD, None, "deu_Latn") is None  # whose input names it
+    assert source_or_auto(Task((("xa", "de"), ("fr", "de")), tags=True), None, "de") is None  # which cannot be detected
+    with pytest.raises(ConfigError, match="name one with --to"):
+        source_or_auto(MANY, None, None)
+
+
+def test_a_translator_detects_without_being_asked() -> None:
+    many = Translator(taught(both_directions=True, untaught=("fr",)), device="cpu")
+    texts = [SOURCES[4], TARGETS[3], "Où est la gare ?"]
+    expected, found = many.translate(texts, source="auto", target="de"), many.translate(texts, target="de")
+    assert [each.detected for each in found] == ["en", "de", "fr"]
+    assert [each.text for each in found] == [each.text for each in expected]
+    assert [found[0].text, found[1].text] == [TARGETS[4], TARGETS[3]]
+    assert many.direction(None, "de") == ("auto", "de")
+
+
+def test_a_test_set_has_one_language() -> None:
+    german = ["Guten Morgen", "Wo ist der Bahnhof?", "OK", "Hotel", "Ich habe einen Apfel gegessen."]
+    assert common_source(german, MANY, "en") == "de"
+    assert common_source([*german, "Good morning"], MANY, "fr") == "de"
+    with pytest.raises(DataError, match="in the target language, de"):
+        common_source(german, MANY, "de")

@@ -49,6 +49,7 @@ def run_models(args: argparse.Namespace) -> int:
 
 def columns(model: "ListedModel") -> tuple[str, str, str, str, str]:
     if model.problem:
-        return model.name, "(cannot be used: see `headwise info`)" if model.path else "(not installed)", "", "", ""
+        why = f"(damaged or unknown: see `headwise info {model.name}`)" if model.path else "(not installed)"
+        return model.name, why, "", "", ""
     size = f"{model.bytes / 1e6:,.1f} MB"
     return model.name, model.directions or model.kind, size, model.precision, model.scores

@@ -6,7 +6,7 @@ from headwise.text.language.codes import short_code
 from headwise.text.published.language_codes import _MBART50, _NLLB
 
 
-@pytest.mark.parametrize("code", ["de", "DE", "de-AT", "de_DE", "deu", "deu_Latn"])
+@pytest.mark.parametrize("code", ["de", "DE", "de-AT", "de_DE", "deu", "deu_Latn", "German", "deutsch"])
 def test_all_codes_of_german_are_german(code: str) -> None:
     assert short_code(code) == "de"
 

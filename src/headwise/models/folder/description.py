@@ -160,8 +160,9 @@ def _variants(one: str, other: str) -> bool:
 
 
 def _language(known: str, asked: str) -> bool:
-    """Whether a name or a code without region and script, such as `German` or `deu`, is that of a model's language."""
-    return short_code(known) == short_code(asked) and not {"-", "_"} & {*asked}
+    """Whether a language is asked for by its code, as in `_variants`, or by its name or long code: `German`, `deu`."""
+    has_region = "-" in asked or "_" in asked  # which is not ignored
+    return _variants(known, asked) or (short_code(known) == short_code(asked) and not has_region)
 
 
 @dataclass(frozen=True)
