@@ -243,9 +243,14 @@ def free_outputs(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("command", RUN, ids=name)
 def test_a_command_runs_on_tiny_data(
-    command: Shown, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: Shown,
+    home: Path,
+    small_bundled: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    shutil.copytree(home, tmp_path / "here")
+    shutil.copytree(home, tmp_path / "here", dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A dog eats an apple.\n")))
     arguments = tiny(command.arguments)
