@@ -19,11 +19,12 @@ from rows import Row, add_output, show, write
 
 from headwise.config import ModelConfig, Recipe
 from headwise.data.read.files import numbered_lines
+from headwise.models.folder.config_file import SCORES
 from headwise.models.folder.load import load
 from headwise.models.folder.weights import parameter_count, weights_of
 from headwise.recipe import from_tables
 from headwise.train.report.console import read_log
-from headwise.train.run_folder import SCORES, stored_recipe
+from headwise.train.run_folder import stored_recipe
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 MODELS = ("transformer", "lstm")

@@ -61,7 +61,7 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
         where = "is for CPUs: give --device cpu, or" if row.device == "cpu" else "needs a GPU:"
         raise ConfigError(f"the engine {name} {where} leave out --engine")
     if loaded.description.precision == INT8 and not int8.is_fast_here():
-        say(f"{NO_VNNI}: use the model that this one was converted from")
+        say(f"{NO_VNNI}: a float32 model, if there is one, is faster here")
     try:
         return row.build(loaded, device)
     except NotUsableError as error:
