@@ -236,11 +236,10 @@ def fine_tune(run: Run, keep: bool, crowded: bool) -> Row:
     import torch
 
     from headwise.files.tables import read_json
-    from headwise.models.folder.config_file import WEIGHTS
-    from headwise.models.folder.run_layout import CHECKPOINTS
+    from headwise.models.folder.config_file import CHECKPOINTS, SCORES, WEIGHTS
     from headwise.recipe import to_tables
     from headwise.train.run import train
-    from headwise.train.run_folder import SCORES, stored_recipe
+    from headwise.train.run_folder import stored_recipe
     from headwise.train.start import recipe_from
 
     if crowded:
