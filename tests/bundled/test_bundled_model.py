@@ -2,9 +2,9 @@
 
 import json
 import re
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -94,14 +94,21 @@ def test_git_ignores_no_file_of_it(file: str) -> None:
 
 @native
 def test_the_first_translation_takes_less_than_a_second(bundled_model: Path) -> None:
-    """The best of three: other tests may be running beside this one."""
+    """CPU time of one thread, the best of three: on an idle machine the command takes no longer than that, and other
+    tests may be running beside this one."""
     times = []
     for _ in range(3):
-        begun = time.perf_counter()
+        before = _cpu_seconds()
         done = shell("translate", "I ate an apple.", "--model", BUNDLED, "--to", "de")
-        times.append(time.perf_counter() - begun)
+        times.append(_cpu_seconds() - before)
         assert done.stdout.decode() == "Ich habe einen Apfel gegessen.\n", done.stderr
     assert min(times) < SECONDS
+
+
+def _cpu_seconds() -> float:
+    """CPU time of the processes that this one has started and waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @native
