@@ -27,8 +27,8 @@ def bundled_folder() -> Path:
     """The folder of the bundled model; an error where Headwise was installed without it."""
     if not (FOLDER / CONFIG).is_file():
         raise CheckpointError(
-            f"this installation of Headwise has no bundled model ({FOLDER} is missing): install it from a complete "
-            "checkout or wheel, or name another model (`headwise models` lists them)"
+            f"this installation of Headwise has no bundled model (there is none in {FOLDER}): name another "
+            "(`headwise models` lists them)"
         )
     return FOLDER
 
