@@ -24,7 +24,7 @@ WordPairs = list[tuple[str, str]]
 FILE = "words.json"
 VERSION = 1
 PAIRS = 200_000
-"""Most sentence pairs per direction that words are learnt from, taken evenly from its corpora."""
+"""Sentence pairs per direction that words are learnt from, unless given: taken evenly from its corpora."""
 VOCABULARY = 50_000
 """How many words of a side are considered, the most frequent first."""
 SEEN = 5
@@ -67,10 +67,10 @@ def _read(path: Path) -> dict[str, WordPairs]:
     return words if table.get("version") == VERSION and isinstance(words, dict) else {}
 
 
-def learnt_words(tokenizer: Tokenizer, corpora: Sequence[TrainCorpus]) -> WordPairs:
-    """Word pairs of one direction, most frequent first."""
+def learnt_words(tokenizer: Tokenizer, corpora: Sequence[TrainCorpus], sentences: int = PAIRS) -> WordPairs:
+    """Word pairs of one direction, most frequent first, learnt from at most so many sentence pairs."""
     source, target = _Side(), _Side()
-    share = PAIRS // len(corpora)
+    share = sentences // len(corpora)
     for each in corpora:
         count = len(each.corpus)
         for index in np.unique(np.linspace(0, count - 1, min(count, share)).astype(np.int64)).tolist():
