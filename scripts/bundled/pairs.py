@@ -1,0 +1,94 @@
+"""Synthetic pairs for the bundled translator: which translations of a model are good enough to learn from."""
+
+import itertools
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from corpora import EVERYDAY, LANGUAGES, shared_english, thinned, write_lines
+
+WORST = 0.05
+"""The share of translations with the lowest scores that is dropped."""
+LONGEST = 2.0
+"""Longer side over shorter side, in characters, of pairs that are not very short."""
+CROSS = 40_000
+"""Pairs per corpus of two languages other than English."""
+
+_DIGITS = re.compile(r"\d+")
+_REPEATED = re.compile(r"(\b\S+(?: \S+){0,3})(?: \1){2,}")
+"""One to four words, three times in a row."""
+
+
+def read_translations(path: Path) -> Iterator[tuple[float, str]]:
+    """The lines of `headwise translate --scores`; an empty line has no score."""
+    with path.open(encoding="utf-8", newline="\n") as stream:
+        for line in stream:
+            score, _, text = line.rstrip("\n").partition("\t")
+            yield float(score or 0), text
+
+
+def good_pairs(texts: Iterable[str], translations: Path) -> Iterator[tuple[str, str]]:
+    """The texts with their translations, without the ones that are probably wrong."""
+    found = [(text, *rest) for text, rest in zip(texts, read_translations(translations), strict=True)]
+    ranked = sorted(score for _, score, _ in found)
+    least = ranked[round(WORST * len(ranked))] if ranked else 0.0
+    return ((text, other) for text, score, other in found if score >= least and is_faithful(text, other))
+
+
+def is_faithful(text: str, translation: str) -> bool:
+    """Whether numbers are kept, lengths are alike, nothing is repeated, and the text was not just copied."""
+    if not translation or _runs(text) != _runs(translation):
+        return False
+    longer, shorter = sorted((len(text), len(translation)), reverse=True)
+    if longer > 20 and longer > LONGEST * shorter:
+        return False
+    words = translation.split()
+    if len(set(words)) < 0.7 * len(words) and _REPEATED.search(translation) and not _REPEATED.search(text):
+        return False  # the search for repetitions is slow, and few texts need it
+    return text != translation or len(words) < 3
+
+
+def _runs(text: str) -> Counter[str]:
+    """How often each run of digits occurs; digits of all scripts count as the same."""
+    runs = _DIGITS.findall(text)
+    return Counter(run if run.isascii() else "".join(str(unicodedata.digit(each)) for each in run) for run in runs)
+
+
+def write_pairs(path: Path, pairs: Iterable[tuple[str, str]]) -> int:
+    """Write tab-separated pairs and return how many there are; texts with tabs of their own are left out."""
+    rows = [f"{left}\t{right}" for left, right in pairs if "\t" not in left and "\t" not in right]
+    write_lines(path, rows)
+    return len(rows)
+
+
+def read_pairs(path: Path) -> list[tuple[str, str]]:
+    """The pairs of a file that `write_pairs` wrote."""
+    if not path.is_file():
+        return []
+    rows = (line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")[:-1])
+    return [(left, right) for left, right in rows]
+
+
+def cross_pairs(data: Path, work: Path) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """Pairs of two languages other than English, which are translations of the same English line."""
+    parliament: dict[str, dict[str, str]] = {}
+    for language in LANGUAGES:
+        for english, other in read_pairs(work / "parliament" / f"en-{language}.tsv"):
+            parliament.setdefault(english, {})[language] = other
+    everyday: dict[str, dict[str, str]] = {}
+    for name in EVERYDAY:
+        for english, others in shared_english(data, name).items():
+            everyday.setdefault(english, {}).update(others)
+    for language in LANGUAGES:
+        for english, other in read_pairs(work / "synthetic" / f"en-{language}.tsv"):
+            if english in everyday:
+                everyday[english].setdefault(language, other)  # what people translated comes first
+    corpora = (parliament, shared_english(data, "machine"), everyday)
+    for left, right in itertools.combinations(LANGUAGES, 2):
+        chosen: dict[tuple[str, str], None] = {}
+        for corpus in corpora:
+            both = [(texts[left], texts[right]) for texts in corpus.values() if left in texts and right in texts]
+            chosen |= dict.fromkeys(pair for pair in thinned(both, CROSS, f"{left}-{right}") if is_faithful(*pair))
+        yield left, right, list(chosen)
