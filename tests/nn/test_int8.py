@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from headwise.nn.int8 import LEVELS, Int8Embedding, Int8Linear, is_fast_here, quantised, to_int8
+from headwise.nn.int8 import LEVELS, Int8Embedding, Int8Linear, dequantised, is_fast_here, quantised, to_int8
 from tests.shapes import random_model, sentences, small
 
 pytestmark = pytest.mark.skipif(not is_fast_here(), reason="needs a CPU with VNNI")
@@ -74,3 +74,26 @@ def test_a_whole_model_stays_near_itself_and_ties_stay() -> None:
         source, target = sentences(3, 6), sentences(3, 5)
         exact, near = model(source, target), rounded(source, target)
     assert float((near - exact).norm() / exact.norm()) < 0.05
+
+
+@torch.no_grad()
+def test_dequantised_weights_are_those_that_int8_ones_stand_for() -> None:
+    model = random_model(small())
+    names = dict(model.named_parameters()).keys()
+    rounded = to_int8(copy.deepcopy(model))
+    stored = dict(rounded.named_parameters())
+    back = dequantised(stored)
+    assert back.keys() == names, "as before to_int8, and no scales"
+    for name, tensor in back.items():
+        assert tensor.dtype == torch.float32
+        if stored[name].dtype == torch.int8:
+            whole, scales = quantised(tensor)
+            assert torch.equal(whole, stored[name]), "quantising them again changes nothing"
+            assert torch.allclose(scales, stored[name.removesuffix("weight") + "scales"], rtol=1e-6)
+        else:
+            assert torch.equal(tensor, stored[name])
+
+
+def test_weights_that_are_not_int8_stay() -> None:
+    scale = {"norm.weight": torch.ones(3), "scales": torch.ones(2), "rows.weight": torch.ones(2, 2)}
+    assert dequantised(scale).keys() == scale.keys()

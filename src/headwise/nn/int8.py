@@ -4,6 +4,8 @@ A weight is quantised once, with one scale per row (output channel). Inputs are 
 per row too: so the result for a sentence does not depend on the others of its batch.
 """
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 
@@ -27,6 +29,18 @@ def quantised(weight: Tensor) -> tuple[Tensor, Tensor]:
         return torch.empty(weight.shape, dtype=torch.int8), torch.empty(len(weight), dtype=torch.float32)
     scales = weight.float().abs().amax(1).clamp_min(TINY) / LEVELS
     return (weight.float() / scales[:, None]).round().to(torch.int8), scales
+
+
+def dequantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a model before `to_int8`, in float32, from those after it: each scale is multiplied in."""
+    result = {}
+    for name, tensor in weights.items():
+        scales = weights.get(f"{name.removesuffix('weight')}scales")
+        if tensor.dtype == torch.int8 and scales is not None:
+            result[name] = tensor.float() * scales[:, None]
+        elif not (name.endswith("scales") and f"{name.removesuffix('scales')}weight" in weights):
+            result[name] = tensor
+    return result
 
 
 class Int8Product:

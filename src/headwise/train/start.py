@@ -8,14 +8,18 @@ from typing import Any
 import torch
 from torch import nn
 
+from headwise.bundled.find import find_model
 from headwise.config import ModelConfig, Recipe
 from headwise.errors import ConfigError
 from headwise.models.build import build
+from headwise.models.folder.config_file import load_description
 from headwise.models.folder.description import Description, LoadedModel, Task
-from headwise.models.folder.load import load, read_model, read_tokenizer
+from headwise.models.folder.float_weights import read_float_model
+from headwise.models.folder.load import read_tokenizer
 from headwise.models.folder.weights import Weights, set_weights, weights_of
+from headwise.models.published.read_folder import is_foreign, read_published
 from headwise.presets import PRESETS, preset_config, resolve
-from headwise.recipe import check_keys, dotted, nested, overlaid, to_tables
+from headwise.recipe import NONE, check_keys, dotted, nested, overlaid, to_tables
 from headwise.text.tokenizer import Tokenizer
 
 PARTS = frozenset({"classes", "pooling.kind", "output.language_head", "output.next_sentence"})
@@ -32,8 +36,8 @@ HEADS = ("output.", "head.", "pooler.", "next_sentence.", "output_projection.")
 def recipe_from(tables: dict[str, Any]) -> Recipe:
     """The whole recipe from its tables; with `init`, the model has the shape of the one in that folder."""
     init = tables.get("init")
-    if not init:
-        return resolve(tables)
+    if not init or init == NONE:
+        return resolve({**tables, "init": ""})
     given = tables.get("model", {})
     if not isinstance(given, dict):
         raise ConfigError("model must be a table")
@@ -64,8 +68,10 @@ def presets_of(family: str) -> str:
     return ", ".join(name for name in PRESETS if preset_config(name).family == family)
 
 
-def folder_config(folder: str) -> ModelConfig:
-    return read_model(Path(folder))[0].config
+def folder_config(init: str) -> ModelConfig:
+    """The config of the model that `init` names."""
+    folder = find_model(init)
+    return (read_published(folder)[0] if is_foreign(folder) else load_description(folder)).config
 
 
 def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
@@ -75,24 +81,22 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
     """
     if not recipe.init:
         return None
-    loaded = load(recipe.init)
-    if loaded.tokenizer is None and recipe.task != "images":
+    description, weights = read_float_model(find_model(recipe.init))
+    if description.tokenizer is None and recipe.task != "images":
         raise ConfigError(
             f"{recipe.init}: no tokenizer that Headwise can read was found, and training on text needs one"
         )
-    for key, _, _ in _differences(recipe.model, to_tables(loaded.config)):
+    for key, _, _ in _differences(recipe.model, to_tables(description.config)):
         raise ConfigError(
             f"model.{key} of the recipe is not that of {recipe.init}: build the recipe with "
             "headwise.train.start.recipe_from"
         )
-    description = loaded.description
     model = new_model(recipe, description.rows, description.specials.pad)
-    weights = weights_of(loaded.model)
-    before, after = (dotted(to_tables(config)) for config in (loaded.config, recipe.model))
+    before, after = (dotted(to_tables(config)) for config in (description.config, recipe.model))
     if any(before[key] != after[key] for key in PARTS):
         weights = transferred(weights, weights_of(model), recipe.init)
     set_weights(model, weights, recipe.init)
-    return LoadedModel(model.to(device), dataclasses.replace(loaded.description, config=recipe.model))
+    return LoadedModel(model.to(device), dataclasses.replace(description, config=recipe.model))
 
 
 def given_tokenizer(start: LoadedModel | None, recipe: Recipe) -> Tokenizer | None:
