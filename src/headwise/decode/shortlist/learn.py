@@ -88,7 +88,7 @@ def learn_shortlist(
         listed.append(np.repeat(np.arange(vocabulary), predicted.shape[1]))
         translations.append(predicted.reshape(-1))
     every = (np.concatenate(listed), np.concatenate(translations))
-    shortlist = _shortlist(*every, always, vocabulary, len(sources.lengths))
+    shortlist = shortlist_of(*every, always, vocabulary, len(sources.lengths))
     return shortlist, _quality(Shortlists(tokenizer, {("", ""): shortlist}), *held_out)
 
 
@@ -148,7 +148,7 @@ def _drawn(pairs: Iterable[tuple[str, str]], most: int) -> list[tuple[str, str]]
     return drawn
 
 
-def _shortlist(sources: Ids, targets: Ids, always: Ids, vocabulary: int, pairs: int) -> Shortlist:
+def shortlist_of(sources: Ids, targets: Ids, always: Ids, vocabulary: int, pairs: int) -> Shortlist:
     """A shortlist from pairs of a source token and a translation, in any order, maybe repeated; -1 is no translation.
 
     Each source token is listed with itself too: one whose translations are always allowed would pass for unknown.

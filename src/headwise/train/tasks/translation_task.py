@@ -36,6 +36,7 @@ from headwise.train.set_names import test_set_names, validation_set_names
 from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
 from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, divergence, prediction_loss
+from headwise.train.tasks.continued_task import continued_task, keep_shortlists, note_new_directions
 from headwise.train.tasks.word_pairs import word_pairs
 
 PairBatch = PaddedBatch | PackedBatch
@@ -68,11 +69,11 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
     prepared = PairPreparation.of(recipe.data, recipe.text, cache, recipe.seed, say, tokenizer).prepare()
     task = task_of(recipe, prepared)
     if start is not None:
-        sources = dict.fromkeys(source for source, _ in task.directions) if start.task.sources else ()
-        task = replace(task, tags=start.task.tags, sources=tuple(sources))
-        if len(task.directions) > 1 and not task.tags:
+        if len(task.directions) > 1 and not start.task.tags:
             raise ConfigError(f"the model in {recipe.init} has no language tags: train it in one direction only")
         note_new_directions(task, start.task, recipe.init, say)
+        task = continued_task(task, start.task)
+        keep_shortlists(recipe.init, run, prepared.tokenizer, prepared.train)
     for name, valid in zip(
         validation_set_names([valid.direction for valid in prepared.valid]), prepared.valid, strict=True
     ):
@@ -100,21 +101,6 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         if prepared.valid
         else None,
     )
-
-
-def note_new_directions(task: Task, before: Task, init: str, say: Say) -> None:
-    """Report directions that are new to the model that training starts from: they may be a mistake."""
-    known = [(source, target) for source, target in before.directions if target]
-    new = [
-        f"{source}-{target}"
-        for source, target in task.directions
-        if not any(pair in known for pair in ((source, target), ("", target)))
-        or (before.sources and source not in before.sources)
-    ]
-    if known and new:
-        has = ", ".join(f"{source or 'any'}-{target}" for source, target in known[:5])
-        more = " ..." if len(known) > 5 else ""
-        say(f"note: the model in {init} translates {has}{more}; {', '.join(new)} is new to it")
 
 
 @dataclass(frozen=True)
