@@ -599,6 +599,9 @@ class TuneConfig(Checked):
     """Above 0: LoRA. The matrices of attention and feed-forward are frozen, and updates of this rank are trained."""
     lora_alpha: Positive = 16.0
     lora_dropout: ShareBelowOne = 0.0
+    blend: Annotated[float, Between(0, 1, open_low=True)] = 1.0
+    """The result is this share of the trained weights, and for the rest those of `init`: below 1, less is forgotten of
+    what `init` could do. Validation measures the blend. 1: the trained weights alone."""
 
 
 @dataclass(frozen=True)
@@ -610,7 +613,8 @@ class Recipe(Checked):
     seed: Annotated[int, Between(0, 2**63, open_high=True)] = 1
     out: str = ""
     init: str = ""
-    """Model folder, ours or Hugging Face's, whose weights, shape and tokenizer the run starts from."""
+    """Model that the run starts from, with its shape and tokenizer: a folder, ours or Hugging Face's, or a name, as
+    bundled. Int8 weights are dequantised. none: a new model."""
     model: ModelConfig = field(default_factory=ModelConfig)
     text: TextConfig = field(default_factory=TextConfig)
     data: DataConfig = field(default_factory=DataConfig)

@@ -18,6 +18,7 @@ from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.presets import resolve
 from headwise.recipe import override
 from headwise.train.loop import fit
+from headwise.train.step.blend import Blend
 from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss
 from headwise.train.tasks.translation_task import teacher_forcing
@@ -133,6 +134,7 @@ def run_fit(
     stop: Any = None,
     reporter: Memory | None = None,
     autocast: torch.dtype | None = None,
+    blend: Blend | None = None,
     **train: Any,
 ) -> tuple[Any, Memory, nn.Module]:
     """`fit` on given batches: always the same first weights and the same seed, dropout on."""
@@ -150,6 +152,7 @@ def run_fit(
         reporter=reporter,
         stop=stop if stop is not None else StopRequest(),
         autocast=autocast,
+        blend=blend,
     )
     return progress, reporter, model
 

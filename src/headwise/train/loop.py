@@ -21,6 +21,7 @@ from headwise.train.checkpoint.run_checkpoints import RunCheckpoints
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.processes.batch_share import Dummy, lines, share
 from headwise.train.processes.group import ALONE, FollowedError, ProcessGroup
+from headwise.train.step.blend import Blend
 from headwise.train.step.learner import Learner, Objective, Validate, set_up
 from headwise.train.step.loss import summed
 from headwise.train.step.optimiser import clip_gradients, set_learning_rate, update
@@ -52,14 +53,15 @@ def fit(
     stop: StopRequest,
     autocast: torch.dtype | None = None,
     group: ProcessGroup = ALONE,
+    blend: Blend | None = None,
 ) -> RunState:
     """Train `model` for `recipe.train.steps` steps, or until validation stops improving.
 
     It continues exactly from the newest checkpoint in `run`. `stop` ends it early, with everything saved. All processes
-    of a `group` call it with the same arguments, and end at the same step.
+    of a `group` call it with the same arguments, and end at the same step. `blend` is what validation measures.
     """
     config = recipe.train
-    learner = set_up(model, objective, stream, recipe, reporter.note, autocast, group)
+    learner = set_up(model, objective, stream, recipe, reporter.note, autocast, group, blend)
     checkpoints = RunCheckpoints(run, learner, config, reporter.note, stop)
     state = begin(checkpoints, config, reporter)
     figures = Figures(learner, stream, config, reporter, checkpoints, state)

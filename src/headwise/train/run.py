@@ -35,14 +35,17 @@ from headwise.train.run_folder import (
     COST,
     RECIPE,
     RESOLVED,
+    START,
     check_same_data,
     check_same_files,
+    check_same_start,
     check_same_tokenizer,
     claimed,
     remove_if_empty,
 )
 from headwise.train.step.averages import mean_weights
 from headwise.train.step.batch_size import with_fitting_batches, with_stored_batches
+from headwise.train.step.blend import Blend, blend_of
 from headwise.train.step.optimiser import OPTIMISERS
 from headwise.train.step.schedules import learning_rate, peak, warmup_steps
 from headwise.train.step.tune import check_tuning, tune
@@ -111,6 +114,7 @@ def train_in(run: Path, recipe: Recipe, device: torch.device, group: ProcessGrou
 
     recipe = with_fitting_batches(recipe, opened, device, say, lambda found: min(group.gathered(found)))
     job = opened(recipe)
+    blend = blend_of(job.loaded.model, recipe.tune)
     if len(set(group.gathered(job.data_key))) > 1:
         raise ConfigError("the processes have different data: all machines must have the same files")
 
@@ -118,8 +122,9 @@ def train_in(run: Path, recipe: Recipe, device: torch.device, group: ProcessGrou
         check_same_data(run, job.data_key, job.files)
         check_same_tokenizer(run, job.loaded.tokenizer)
         check_selection(recipe, job)
+        check_same_start(run, blend)
         save_description(run, job.loaded.description)
-        write_table(run / RECIPE, {**to_tables(recipe), RESOLVED: resolved(recipe, job)})
+        write_table(run / RECIPE, {**to_tables(recipe), RESOLVED: resolved(recipe, job, blend)})
         note_older_model(run, recipe, say)
         several = f", {group.size} processes" if group.size > 1 else ""
         say(f"{job.describe()}, on {device.type}{several}")
@@ -146,13 +151,14 @@ def train_in(run: Path, recipe: Recipe, device: torch.device, group: ProcessGrou
             stop=stop,
             autocast=autocast_dtype(recipe.train.precision, device),
             group=group,
+            blend=blend,
         )
         number = max(group.gathered(stop.number))
         interrupted = group.any(bool(stop)) and progress.step < recipe.train.steps and not progress.finished
     group.first_alone(lambda: draw_curves(run))
     if interrupted:
         return Outcome(run, progress, {}, True, number, first=group.first)
-    scores = group.first_alone(lambda: finish(run, recipe, job, progress, say)) or {}
+    scores = group.first_alone(lambda: finish(run, recipe, job, progress, blend, say)) or {}
     return Outcome(run, progress, scores, False, how_to_ask=job.loaded.task.how_to_ask, first=group.first)
 
 
@@ -206,13 +212,14 @@ def check_selection(recipe: Recipe, job: Job) -> None:
         )
 
 
-def resolved(recipe: Recipe, job: Job) -> dict[str, Any]:
-    """The values of the settings that the recipe leaves open."""
+def resolved(recipe: Recipe, job: Job, blend: Blend | None) -> dict[str, Any]:
+    """The values of the settings that the recipe leaves open, and the weights that `init` stands for."""
     tokenizer = job.loaded.tokenizer
     return {
         "learning_rate": peak(recipe.train, recipe.model),
         "warmup": warmup_steps(recipe.train),
         **({} if tokenizer is None else {"vocabulary": tokenizer.size}),
+        **({} if blend is None else {START: blend.digest}),
     }
 
 
@@ -223,8 +230,10 @@ def note_older_model(run: Path, recipe: Recipe, say: Say) -> None:
         say(f"{run / WEIGHTS} remains the model of the shorter run until this run ends")
 
 
-def finish(run: Path, recipe: Recipe, job: Job, progress: RunState, say: Say) -> Mapping[str, Scored]:
-    """Write the model folder: the best or averaged weights, their scores, the card."""
+def finish(
+    run: Path, recipe: Recipe, job: Job, progress: RunState, blend: Blend | None, say: Say
+) -> Mapping[str, Scored]:
+    """Write the model folder: the best or averaged weights, maybe blended, their scores, the card."""
     if recipe.train.average > 1:
         newest = checkpoints(run)[-recipe.train.average :]
         weights = mean_weights([load_weights(path) for path in newest])
@@ -238,6 +247,9 @@ def finish(run: Path, recipe: Recipe, job: Job, progress: RunState, say: Say) ->
     model = job.loaded.model
     merge_lora(model)
     set_weights(model, weights, str(run))
+    if blend is not None:
+        set_weights(model, blend(weights_of(model)), str(run))
+        source += f", blended with those of {recipe.init} ({blend.share:.0%} and {1 - blend.share:.0%})"
     save_tensors(run / WEIGHTS, weights_of(model))
     model.eval()
     scores = job.finish(say)

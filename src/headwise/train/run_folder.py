@@ -19,10 +19,13 @@ from headwise.recipe import dotted, from_tables, to_tables
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.job import Say
+from headwise.train.step.blend import Blend
 
 RECIPE = "recipe.json"
 RESOLVED = "resolved"
 """The table in it of the values that were chosen for settings that the recipe leaves open."""
+START = "init_digest"
+"""The key in that table of the SHA-256 of the weights that a blend starts from."""
 DATA = "data"
 """The folder of prepared data, unless `data.cache` names another."""
 DATA_KEY = "data.json"
@@ -194,6 +197,18 @@ def read_data_key(run: Path) -> tuple[str, Mapping[str, str]]:
         return str(stored["key"]), {str(file): str(digest) for file, digest in stored["files"].items()}
     except (CheckpointError, KeyError, AttributeError) as error:
         raise CheckpointError(f"{error}; remove {path} to continue with the data as it is now") from None
+
+
+def check_same_start(run: Path, blend: Blend | None) -> None:
+    """Refuse a model in `init` other than the one that the run was started from: the result is a blend with it."""
+    if blend is None or not checkpoints(run):
+        return
+    before = read_table(run / RECIPE).get(RESOLVED, {}).get(START, blend.digest)
+    if before != blend.digest:
+        raise ConfigError(
+            f"{run} was started from other weights than those that init names now: restore that model, or choose "
+            "another --out"
+        )
 
 
 def check_same_tokenizer(run: Path, tokenizer: Tokenizer | None) -> None:

@@ -9,12 +9,14 @@ from torch import Tensor, nn
 
 from headwise.config import Recipe
 from headwise.data.batch.stream import Stream
+from headwise.models.folder.weights import weights_of
 from headwise.train.checkpoint.sharded_state import gather_into
 from headwise.train.processes.batch_share import passes_per_step
 from headwise.train.processes.group import ProcessGroup
 from headwise.train.processes.random_state import seed_apart
 from headwise.train.step.averages import MovingAverage, swapped
 from headwise.train.step.backward import Backward, Graphed, Plain, can_be_graphed, compile_layers
+from headwise.train.step.blend import Blend
 from headwise.train.step.loss import TokenLoss
 from headwise.train.step.optimiser import make_optimiser
 from headwise.train.step.out_of_memory import surviving
@@ -36,6 +38,8 @@ class Learner:
     forward_backward: Backward
     optimiser: torch.optim.Optimizer
     average: MovingAverage | None
+    blend: Blend | None
+    """How the result is blended with the weights that training started from; None: it is not."""
     passes: int
     """Passes of this process per step."""
     group: ProcessGroup
@@ -55,7 +59,7 @@ class Learner:
             self.average.update(self.model, step, finite)
 
     def metrics(self, validate: Validate) -> dict[str, float]:
-        """Validate the averaged weights, if there are any, in the first process; the others wait for it."""
+        """Validate the averaged or blended weights, if there are any, in the first process; the others wait for it."""
         averaged = self.average.weights if self.average else None
         if self.sharded:
             weights = averaged or dict(self.model.named_parameters())
@@ -64,7 +68,10 @@ class Learner:
 
         def measure() -> dict[str, float]:
             self.whole.eval()
-            with swapped(self.whole, averaged), torch.no_grad():
+            final = averaged
+            if self.blend is not None:
+                final = self.blend(weights_of(self.whole) if averaged is None else averaged)
+            with swapped(self.whole, final), torch.no_grad():
                 metrics = validate(self.whole)
             self.whole.train()
             if self.sharded:
@@ -87,6 +94,7 @@ def set_up(
     note: Callable[[str], None],
     autocast: torch.dtype | None,
     group: ProcessGroup,
+    blend: Blend | None = None,
 ) -> Learner:
     """Choose how passes are computed - plain, as CUDA graphs, or with other processes - and make the optimiser."""
     config = recipe.train
@@ -110,7 +118,7 @@ def set_up(
     backward = surviving(backward, stream.lines, note, together=group.joined)
     optimiser = make_optimiser(learning, recipe)
     average = MovingAverage(learning, config.ema) if config.ema else None
-    return Learner(learning, model, backward, optimiser, average, passes, group)
+    return Learner(learning, model, backward, optimiser, average, blend, passes, group)
 
 
 def _backward(

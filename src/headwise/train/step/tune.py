@@ -32,6 +32,10 @@ def check_tuning(recipe: Recipe) -> None:
     config = recipe.tune
     if not recipe.init and config != TuneConfig():
         raise ConfigError("the tune table changes a trained model: name its folder in init")
+    if config.blend < 1 and config.lora_rank:
+        raise ConfigError("tune.blend is for whole weights: with tune.lora_rank, lower tune.lora_alpha instead")
+    if config.blend < 1 and recipe.task in ("classify", "images"):
+        raise ConfigError(f"tune.blend is not for the task {recipe.task}: its output layer is new, and has no start")
 
 
 def tune(model: nn.Module, recipe: Recipe) -> None:
