@@ -19,6 +19,7 @@ from headwise.errors import HeadwiseError, TrainingError
 from headwise.interrupt import StopRequest
 from headwise.train.checkpoint.run_checkpoints import RunCheckpoints
 from headwise.train.checkpoint.run_state import RunState
+from headwise.train.estimate import announce
 from headwise.train.processes.batch_share import Dummy, lines, share
 from headwise.train.processes.group import ALONE, FollowedError, ProcessGroup
 from headwise.train.step.blend import Blend
@@ -64,6 +65,7 @@ def fit(
     learner = set_up(model, objective, stream, recipe, reporter.note, autocast, group, blend)
     checkpoints = RunCheckpoints(run, learner, config, reporter.note, stop)
     state = begin(checkpoints, config, reporter)
+    announce(learner, stream, recipe, state, validate, reporter)
     figures = Figures(learner, stream, config, reporter, checkpoints, state)
     batches = prefetch(share(stream, state.position, config.accumulate, group), stop=stop.__bool__)
     learner.model.train()
