@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, cast
 
 import torch
 
+from headwise.bundled.find import find_model
 from headwise.config import Recipe
 from headwise.devices import autocast_dtype, best_device
 from headwise.errors import ConfigError, HeadwiseError
@@ -17,8 +19,9 @@ from headwise.files.tables import write_table
 from headwise.files.tensors import save_tensors
 from headwise.interrupt import StopRequest
 from headwise.models.build import build
-from headwise.models.folder.config_file import SCORES, WEIGHTS, save_description
-from headwise.models.folder.load import CARD
+from headwise.models.folder.config_file import INT8_VERSION, SCORES, WEIGHTS, is_int8, save_description
+from headwise.models.folder.description import INT8
+from headwise.models.folder.load import CARD, convert
 from headwise.models.folder.run_layout import checkpoints, load_weights, step_folder, step_of
 from headwise.models.folder.weights import set_weights, weights_of
 from headwise.nn.lora import merge_lora
@@ -27,7 +30,7 @@ from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Job, JobModule, Say, Scored
 from headwise.train.loop import fit
 from headwise.train.processes.group import ProcessGroup, joined
-from headwise.train.report.card import with_distillation
+from headwise.train.report.card import start_section, with_distillation
 from headwise.train.report.console import RunReporter, check_tensorboard
 from headwise.train.report.cost import training_cost
 from headwise.train.report.curves import draw_curves
@@ -256,7 +259,24 @@ def finish(
     cost = training_cost(run, job, progress)
     say(str(cost))
     write_json(run / COST, cost.as_dict())
-    card = job.card(progress, scores, source).rstrip() + "\n\n" + cost.section
+    sections = (job.card(progress, scores, source), cost.section, start_section(recipe.init))
+    card = "\n\n".join(section.rstrip() for section in sections if section)
     write_text(run / CARD, with_distillation(card, run, progress.step))
     write_json(run / SCORES, {name: score.as_dict() for name, score in scores.items()})
+    if recipe.init and is_int8(find_model(recipe.init)):
+        keep_int8(run, next(model.parameters()).device, say)
     return scores
+
+
+def keep_int8(run: Path, device: torch.device, say: Say) -> None:
+    """Write the int8 version of a model that started from int8 weights, for the CPU that it was trained on.
+
+    `headwise translate` then is as fast with the new model as it was with the old one. Float32 weights stay beside it:
+    they can be trained further.
+    """
+    if device.type != "cpu":
+        say(f"for CPUs, where int8 is much faster: headwise convert {run} FOLDER --precision int8")
+        return
+    folder = run / INT8_VERSION
+    shutil.rmtree(folder, ignore_errors=True)
+    convert(run, folder, "headwise", precision=INT8)

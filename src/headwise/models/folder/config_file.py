@@ -21,6 +21,9 @@ SCORES = "scores.json"
 CHECKPOINTS = "checkpoints"
 """In the folder of a training run: the folder of its checkpoints."""
 
+INT8_VERSION = "int8"
+"""The folder, in that of a float32 translator, with the same model in int8. Training from an int8 model writes it."""
+
 
 def save_description(folder: Path, description: Description) -> None:
     """Write config.json and tokenizer, which are known before training."""
@@ -52,6 +55,11 @@ def stored_task(folder: Path) -> tuple[Task, str]:
     described = read_json(path)
     check_format(path, described)
     return _describe(path, described)[1], str(described.get("precision", PRECISIONS[0]))
+
+
+def int8_version(folder: Path) -> Path:
+    """The folder of a model's int8 version, if it has one, else its own."""
+    return folder / INT8_VERSION if is_int8(folder / INT8_VERSION) else folder
 
 
 def load_description(folder: Path) -> Description:

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import torch
 
+from headwise.bundled.find import BUNDLED, find_model
 from headwise.config import Recipe
+from headwise.data.prepare.parallel_text import directions
 from headwise.data.prepare.result import Prepared, SourceFile
 from headwise.errors import CheckpointError
 from headwise.files.tables import read_json
 from headwise.models.folder.description import COMMANDS, LoadedModel
+from headwise.models.folder.load import CARD
 from headwise.models.folder.weights import parameter_count
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Scored
@@ -53,7 +56,7 @@ def model_card(
         "",
         card.summary,
         "",
-        *([f"It started from the model in {recipe.init}.", ""] if recipe.init else []),
+        *([f"It started from {start_name(recipe.init)}, whose card is below.", ""] if recipe.init else []),
         "```",
         how_to_use(recipe.task, ".", ask),
         "```",
@@ -94,6 +97,27 @@ def model_card(
         ),
     ]
     return "\n".join(lines)
+
+
+def start_name(init: str) -> str:
+    """The model that a run started from, in words."""
+    return "the bundled model of Headwise" if init == BUNDLED else f"the model in {init}"
+
+
+def start_section(init: str) -> str:
+    """The card of the model that a run started from, as a section: the licences of its data bind this model too."""
+    if not init:
+        return ""
+    name = start_name(init)
+    try:
+        card = (find_model(init) / CARD).read_text(encoding="utf-8", errors="replace").strip()
+    except (CheckpointError, OSError):
+        card = "It has no model card: ask its authors for the data it was trained on, and for their licences."
+    lines, code = [], False
+    for line in card.splitlines():
+        code ^= line.startswith("```")
+        lines.append(f"##{line}" if line.startswith("#") and not code else line)
+    return "\n".join([f"## {name[0].upper()}{name[1:]}, from which it started", "", *lines, ""])
 
 
 def with_distillation(card: str, run: Path, step: int) -> str:
@@ -140,16 +164,19 @@ def translation_card(
     scores: Mapping[str, Scored],
     source: str,
 ) -> str:
-    directions = ", ".join(f"{s or '?'} to {t or '?'}" for s, t in loaded.task.directions)
+    trained = directions(recipe.data)
+    others = [f"{s or 'any'} to {t}" for s, t in loaded.task.directions if (s, t) not in trained and t]
+    shown = ", ".join(f"{s or '?'} to {t or '?'}" for s, t in trained)
+    more = f" Of the model it started from it has kept: {', '.join(others)}." if others else ""
     read = sum(report.read for report in prepared.reports)
     kept = sum(report.kept for report in prepared.reports)
     held_out = ["", "The validation pairs were held out of the training data."] if not recipe.data.valid else []
     shares = ", ".join(f"{kind} {share:.0%}" for kind, share in recipe.data.noise.shares.items())
     noise = ["", f"Noise in the training pairs: {shares}."] if shares else []
     card = Card(
-        title=f"Translation model, {directions}",
+        title=f"Translation model, {shown}",
         summary=f"An encoder-decoder Transformer trained with Headwise: {shape_of(loaded)}, a vocabulary of "
-        f"{prepared.tokenizer.size:,} tokens ({prepared.tokenizer.kind}).",
+        f"{prepared.tokenizer.size:,} tokens ({prepared.tokenizer.kind}).{more}",
         data=[f"{read:,} training pairs were read, {kept:,} kept after cleaning.", *held_out, *noise],
         files=prepared.files,
         counted="pairs",

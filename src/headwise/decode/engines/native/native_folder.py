@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from headwise.decode.engines.native.native_engine import NativeEngine, native_engine, native_runs
 from headwise.models.folder.arrays import StoredArrays
-from headwise.models.folder.config_file import WEIGHTS, is_int8, load_description
+from headwise.models.folder.config_file import WEIGHTS, int8_version, is_int8, load_description
 from headwise.models.folder.description import Description
 
 
@@ -21,8 +21,9 @@ class StoredEngine(NamedTuple):
 
 
 def open_stored(folder: Path) -> StoredEngine | None:
-    """The engine of an int8 folder; None where the model must be built: its weights are not int8, or the native engine
-    does not know all of its parts or cannot run here."""
+    """The engine of an int8 folder, or of the int8 version in a folder; None where the model must be built: its weights
+    are not int8, or the native engine does not know all of its parts or cannot run here."""
+    folder = int8_version(folder)
     if not is_int8(folder) or not (folder / WEIGHTS).is_file():
         return None
     description = load_description(folder)
