@@ -37,11 +37,20 @@ def local_gpu(number: int) -> torch.device:
     return torch.device("cuda", number)
 
 
+def has_fast_bfloat16(name: str = "auto") -> bool:
+    """Whether the device of that name is a CPU with instructions for products in bfloat16 (AVX-512 BF16, AMX)."""
+    import torch
+
+    cpu, built = torch.cpu, torch._C._has_mkldnn
+    fast = built and (cpu._is_avx512_bf16_supported() or cpu._is_amx_tile_supported())
+    return bool(fast) and best_device(name).type == "cpu"
+
+
 def autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
     """The precision of matrix products while training; None: that of the weights.
 
-    `auto` is bfloat16 on a GPU that supports it, else float32. On some CPUs bfloat16 is up to 1.8 times as fast, but
-    oneDNN keeps memory for every shape of batch: there it must be chosen explicitly.
+    `auto` is bfloat16 on a GPU that supports it, else float32. On some CPUs bfloat16 is up to twice as fast, but oneDNN
+    keeps memory for every shape of batch: there it must be chosen explicitly, as train/tuning.py does for short runs.
     """
     import torch
 

@@ -23,6 +23,7 @@ def add_train(commands: Any) -> None:
         "examples. A run that exists in the output folder continues where it stopped.",
         """
 headwise train --pairs memory.tmx --from en --to de --out my-model
+headwise train --pairs corpus.tmx --from en --to de --out my-model --init none --preset base
 headwise train --source train.en.xz --target train.de.xz --from en --to de --out my-model --preset base
 headwise train --init opus-mt-en-de --pairs memory.tmx --from en --to de --out my-model
 headwise train --task causal_lm --text books.txt.xz --out my-language-model
@@ -42,7 +43,12 @@ headwise train multi30k_en_de --set data.folder=/data/multi30k --set train.steps
         choices=list(DEFAULTS),
         help="what to train (default: chosen by the kind of data; causal_lm for --text)",
     )
-    command.add_argument("--init", metavar="DIR", help="start from this model folder; Headwise or Hugging Face")
+    command.add_argument(
+        "--init",
+        metavar="MODEL",
+        help="start from this model: a folder, Headwise or Hugging Face, or a name; none: a new model (default for "
+        "translation: the bundled model, if it covers the languages and the pairs are few)",
+    )
     add_pairs(command)
     command.add_argument("--text", nargs="+", metavar="F", help="plain text, for a language model")
     command.add_argument("--labelled", nargs="+", metavar="FILE", help="TSV, CSV or JSON lines with labels")
@@ -76,12 +82,14 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     """Add the options of a run that are not about its data."""
     command.add_argument("--out", metavar="DIR", help="output folder; a run that exists there continues")
     command.add_argument("--preset", choices=list(PRESETS), help=f"model shape (default by task: {_defaults()})")
-    command.add_argument("--steps", type=positive, metavar="N", help="training steps (default: 10,000)")
+    command.add_argument(
+        "--steps", type=positive, metavar="N", help="training steps (default: 10,000, or by the data with --init)"
+    )
     command.add_argument(
         "--batch-tokens",
         type=lambda text: 0 if text == "auto" else positive(text),
         metavar="N",
-        help="tokens per batch, with padding; auto: as many as fit in the GPU's memory (default: 4,096)",
+        help="tokens per batch, padding included; auto: as many as fit a GPU (default: 4,096; with --init 1,024)",
     )
     command.add_argument(
         "--vocabulary", type=positive, metavar="N", help="size of the vocabulary (default: by corpus size)"
@@ -111,7 +119,7 @@ def run_train(args: argparse.Namespace) -> int:
     from headwise.train.one_call import complete_recipe, train
     from headwise.train.report.card import how_to_use
 
-    recipe = complete_recipe(args.recipe, **run_keywords(args))
+    recipe = complete_recipe(args.recipe, say, **run_keywords(args))
     outcome = train(recipe, say=say)
     if outcome.interrupted:
         return stopped_training(outcome)

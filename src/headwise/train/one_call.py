@@ -27,6 +27,7 @@ class RunKeywords(TypedDict, total=False):
     out: str | Path | None
     task: str | None
     init: str | Path | None
+    """A model folder or name to start from; "none": a new model."""
     preset: str | None
     pairs: Files | None
     source_files: Files | None
@@ -65,21 +66,32 @@ def train(
 
     `recipe` is a TOML file, the name of a recipe that Headwise ships, tables, or a whole `Recipe`; the keywords
     override it. Without a recipe, `pairs` (or `source_files` and `target_files`, `text`, `labelled`, `images`) are the
-    training data.
+    training data. A translator then starts from the bundled model if that covers the languages and the pairs are few;
+    `init="none"` trains a new one.
     """
     from headwise.train import run
 
-    return run.train(complete_recipe(recipe, **keywords), say)
+    return run.train(complete_recipe(recipe, say, **keywords), say)
 
 
 def complete_recipe(
-    recipe: Recipe | Mapping[str, Any] | str | Path | None = None, **keywords: Unpack[RunKeywords]
+    recipe: Recipe | Mapping[str, Any] | str | Path | None = None,
+    say: "Say" = lambda text: None,
+    **keywords: Unpack[RunKeywords],
 ) -> Recipe:
-    """The recipe that `train` follows with the same arguments."""
+    """The recipe that `train` follows with the same arguments.
+
+    Without a recipe, the start of a translator's training and the settings for it may be chosen here: `say` is told.
+    """
+    from headwise.train.chosen_start import with_start
+    from headwise.train.processes.group import is_first
     from headwise.train.start import recipe_from
 
     if not isinstance(recipe, Recipe):
-        return recipe_from(run_tables(recipe, keywords))
+        tables = run_tables(recipe, keywords)
+        if recipe is None:
+            tables = with_start(tables, stored_tables(tables.get("out")), say if is_first() else lambda text: None)
+        return recipe_from(tables)
     if keywords:
         raise ConfigError(f"a whole Recipe takes no further keywords: leave out {', '.join(keywords)}")
     return recipe

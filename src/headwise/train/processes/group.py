@@ -133,6 +133,11 @@ def _outcome(call: Callable[[], T]) -> tuple[T | None, BaseException | None]:
         return None, error
 
 
+def is_first() -> bool:
+    """Whether this process is alone or the first one of a group that it may not have joined yet."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def local_processes() -> int:
     """How many processes of this run there are on this machine."""
     return max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1"))) if all(name in os.environ for name in LAUNCHED) else 1
