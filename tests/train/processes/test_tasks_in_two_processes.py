@@ -27,6 +27,16 @@ def translator(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
 
 def tuned(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
     """Low-rank changes to a model, of which a layer stays as it is."""
+    return further(folder, out, settings, {"tune.lora_rank": 2, "tune.freeze": ["source_embedding"]})
+
+
+def blended(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
+    """A blend with its start, in a run that is long enough for an estimate of its time."""
+    return further(folder, out, {**settings, "train.steps": 40, "train.ema": 0.9}, {"tune.blend": 0.5})
+
+
+def further(folder: Path, out: Path, settings: dict[str, Any], tune: dict[str, Any]) -> Recipe:
+    """A model that is trained further."""
     first = translator(folder, folder / "first", {"train.steps": 1})
     if not (folder / "first" / "model.safetensors").exists():
         train(first, say=silent)
@@ -38,8 +48,7 @@ def tuned(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
             "data.train": [{"pairs": [str(folder / "pairs.tsv")]}],
             "data.held_out": 6,
             "data.cache": str(folder / "cache"),
-            "tune.lora_rank": 2,
-            "tune.freeze": ["source_embedding"],
+            **tune,
             "train.validate_bleu": False,
             "train.batch_tokens": 160,
             "train.learning_rate": 0.01,
@@ -143,6 +152,7 @@ def _tables(recipe: Recipe) -> dict[str, Any]:
 
 TASKS = {
     "lora": tuned,
+    "blend": blended,
     "causal": causal,
     "albert": albert,
     "classify": classifier,
