@@ -118,7 +118,7 @@ def digits(translator: Translator, args: argparse.Namespace) -> list[Row]:
             ):
                 lost = lost_digits(line, found.text)
                 passed += not lost
-                flagged += bool(lost) and bool(getattr(found, "missing_numbers", ()))
+                flagged += bool(lost) and bool(found.missing_numbers)
                 if lost and args.show:
                     print(f"{name}: {line!r} -> {found.text!r}: {', '.join(lost)}")
         rows.append({"direction": name, "lines": count, "passed": passed, "flagged": flagged})

@@ -87,6 +87,11 @@ the text; with --alignments the word alignment (source-target, counted from 0).
     command.add_argument(
         "--no-repeat", type=int, default=0, metavar="N", help="no sequence of N tokens occurs twice (default: 0, off)"
     )
+    command.add_argument(
+        "--no-repair",
+        action="store_true",
+        help="do not translate again where numbers are missing or a translation is far too long",
+    )
     command.add_argument("--prefix", default="", metavar="TEXT", help="every translation begins with TEXT")
     add_sampling(command)
 
@@ -103,6 +108,7 @@ def run_translate(args: argparse.Namespace) -> int:
         sampling=sampling(args),
         seed=args.seed,
         alignments=args.alignments or args.json,
+        repair=not args.no_repair,
     )
     if is_file_to_file(args):
         return translate_file(args, options)
@@ -136,7 +142,7 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
     engine = translator(args)
     languages = {"source": args.source_language, "target": args.target_language}
     engine.direction(**languages)
-    done, cut, coverage = 0, list[int](), CoverageCheck(engine.tokenizer)
+    done, cut, lost, coverage = 0, list[int](), list[int](), CoverageCheck(engine.tokenizer)
     with output(args.output) as file, Countdown("lines") as countdown:
         for chunk in chunks:
             if not done and not args.text and not args.paragraphs and looks_wrapped(chunk):
@@ -148,6 +154,7 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
             for text, result in zip(chunk, found, strict=True):
                 done += 1
                 cut += [] if result.complete else [done]
+                lost += [done] if result.missing_numbers else []
                 row = translation_row(done, text, result, options, as_json=args.json, scores=args.scores)
                 print(row, file=file)
             file.flush()
@@ -156,10 +163,18 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
     if coverage.note:
         say(f"headwise: {coverage.note}")
     if cut:
-        what = "text" if args.text else "line"
-        which = f"{what} {cut[0]} was" if len(cut) == 1 else f"{len(cut):,} {what}s ({what} {cut[0]} first) were"
-        say(f"headwise: {which} cut off at the length limit (--max-ratio)")
+        say(f"headwise: {_which(cut, args)} cut off at the length limit (--max-ratio)")
+    if lost:
+        say(f"headwise: {_which(lost, args)} translated without some of the numbers; --json has those missing")
     return 0
+
+
+def _which(numbers: list[int], args: argparse.Namespace) -> str:
+    """The subject of a note about these texts or lines, with its verb."""
+    what = "text" if args.text else "line"
+    if len(numbers) == 1:
+        return f"{what} {numbers[0]} was"
+    return f"{len(numbers):,} {what}s ({what} {numbers[0]} first) were"
 
 
 def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int:

@@ -52,6 +52,12 @@ class SentenceSearch:
             for row, hypotheses in enumerate(found)
         ]
 
+    def align_texts(self, sources: list[list[int]], texts: list[str], frame: DirectionFrame) -> list[Alignment]:
+        """Word alignments of sentences and given translations."""
+        ids = self.tokenizer.encode_target_batch(texts)
+        given = [[Hypothesis([*frame.start, *each], 0.0, 0.0, finished=True)] for each in ids]
+        return [each for [each] in self._align(sources, given, frame.sos)]
+
     def _hypotheses(
         self,
         sources: list[list[int]],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwise.decode.alignment import Alignment
 from headwise.decode.translation import Translation
@@ -37,7 +37,7 @@ def join_parts(parts: Sequence[TextPart], found: Sequence[list[Translation]]) ->
         return Translation("", 0.0)
     if len(parts) == 1:
         best, *others = found[0]
-        return Translation(best.text, best.score, best.tokens, best.alignment, others, best.complete)
+        return replace(best, alternatives=others)
     best_parts = [candidates[0] for candidates in found]
     text = ""
     alignment: Alignment = []
@@ -53,6 +53,7 @@ def join_parts(parts: Sequence[TextPart], found: Sequence[list[Translation]]) ->
         tokens=[token for best in best_parts for token in best.tokens],
         alignment=sorted(set(alignment)),
         complete=all(best.complete for best in best_parts),
+        missing_numbers=tuple(run for best in best_parts for run in best.missing_numbers),
     )
 
 

@@ -35,6 +35,9 @@ class TranslateOptions:
     """Search until no better translation can be found; slower, and the translation is hardly ever better."""
     alignments: bool = False
     """Compute word alignments, which takes another pass over each translation."""
+    repair: bool = True
+    """Translate again where numbers are missing, and where a translation repeats itself or has more than three times
+    the characters of its source. Samples are never repaired."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.beam <= WIDEST:
@@ -70,6 +73,7 @@ class TranslateKeywords(TypedDict, total=False):
     batch_tokens: int
     exact: bool
     alignments: bool
+    repair: bool
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,9 @@ class Translation:
     """The next best translations, best first; a text of several sentences has none."""
     complete: bool = True
     """False if the length limit ended the translation before the model did."""
+    missing_numbers: tuple[str, ...] = ()
+    """Runs of digits of the source that the translation lacks although it was repaired; not known without the option
+    `repair`."""
     detected: str = ""
     """The source language that was detected, where it was not named (`auto`)."""
 

@@ -10,7 +10,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Unpack, cast, overload
 
@@ -22,6 +22,8 @@ from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.engines.table import AUTO, Say, make_engine
 from headwise.decode.framing import DirectionFrame, Framer
 from headwise.decode.open import OpenedModel, open_as
+from headwise.decode.repair.repair import repair_texts
+from headwise.decode.repair.second_search import second_search
 from headwise.decode.search.hypothesis import length_penalty as normalised_score
 from headwise.decode.search.options import SearchOptions, SearchRequest, options_from
 from headwise.decode.sentence_search import SentenceSearch
@@ -309,7 +311,12 @@ class Translator:
         sources = [part.source for each in parts for part in each]
         forced = [*frame.start, *(self.tokenizer.encode_target(prefix) if prefix else [])]
         prefixes = [frame.start if number else forced for each in parts for number in range(len(each))]
-        candidates = iter(self._candidates(sources, prefixes, frame, options, progress))
+        found = self._candidates(sources, prefixes, frame, options, progress)
+        if options.repair and options.sampling is None:
+            again = partial(self._candidates, frame=frame, progress=None)
+            second = second_search(again, self._sentences, self._framer, frame, (prefix, forced), options)
+            found = repair_texts(parts, found, second)
+        candidates = iter(found)
         return [join_parts(each, [next(candidates) for _ in each]) for each in parts]
 
     def _candidates(

@@ -101,7 +101,7 @@ def distill(
     control = BulkControl(share, progress, stop, say)
     if teacher_tokenizer:
         tables = with_tokenizer_of(translator.folder, tables, control.note)
-    options = TranslateOptions(beam=beam, batch_tokens=teacher_batch_tokens)
+    options = TranslateOptions(beam=beam, batch_tokens=teacher_batch_tokens, repair=False)  # cleaning judges pairs
     return _distill(translator, with_languages(tables, translator), options, keep_references, control)
 
 

@@ -132,4 +132,5 @@ def _as_dict(translation: Translation) -> dict[str, Any]:
         "tokens": translation.tokens,
         "alignment": translation.alignment,
         "complete": translation.complete,
+        "missing_numbers": translation.missing_numbers,
     }

@@ -254,7 +254,7 @@ def validator(
     def bleu_of(translator: Translator, valid: ValidSet) -> float:
         sources, targets = valid.sources[: pairs or None], valid.targets[: pairs or None]
         source, target = valid.source_language, valid.target_language
-        results = translator.translate(sources, source=source, target=target, beam=1)
+        results = translator.translate(sources, source=source, target=target, beam=1, repair=False)
         return compare([result.text for result in results], targets).bleu
 
     def validate(model: nn.Module) -> dict[str, float]:

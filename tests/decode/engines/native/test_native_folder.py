@@ -54,6 +54,11 @@ class TestWithoutPyTorch:
         assert len(listed) == 3
         assert listed[-1] == "False"
 
+    def test_numbers_are_brought_back(self, folder: Path) -> None:
+        found, loaded = ran(COMMAND, "translate", "--model", str(folder / "small"), f"{SOURCES[0]} 1985")
+        assert "1985" in found
+        assert loaded == "False"
+
     def test_from_file_to_file(self, folder: Path, tmp_path: Path) -> None:
         (tmp_path / "in").write_text("\n".join(SOURCES))
         files = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]

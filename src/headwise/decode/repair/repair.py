@@ -1,0 +1,187 @@
+"""Repair of translations that lost numbers, run in circles or are far too long.
+
+Translations are checked in a few microseconds each; only those with a fault are translated again. Every engine can do
+what this takes: wider searches, and searches of other texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from headwise.decode.repair.length_guard import cut_to, has_loop, longest_allowed, longest_ratio, without_loops
+from headwise.decode.repair.second_search import Candidates, SecondSearch
+from headwise.decode.repair.stand_ins import Substituted, join_pieces, pieces_around_numbers, substitute
+from headwise.decode.text_parts import TextPart
+from headwise.decode.translation import Translation
+from headwise.text.numbers import has_digits, missing_runs, surplus_runs
+
+
+@dataclass(frozen=True)
+class SourceSentence:
+    """A sentence that was translated."""
+
+    text: str
+    begins: bool
+    """Whether it is the first of its text."""
+
+    def longest(self, second: SecondSearch) -> int:
+        """The most characters that its translation may have."""
+        prefix = len(second.prefix) if self.begins else 0
+        return longest_allowed(self.text, longest_ratio(second.direction[0])) + prefix
+
+
+class Fault(NamedTuple):
+    """What is wrong with a translation; smaller is better."""
+
+    missing: int
+    """Runs of digits of the source that the translation does not have."""
+    babble: bool
+    """It repeats itself, or is too long."""
+    surplus: int
+    """Runs of digits that the source does not have."""
+
+
+def find_fault(sentence: SourceSentence, found: Translation, second: SecondSearch) -> Fault:
+    """The fault of a translation; all its parts are false if there is none."""
+    source, text = sentence.text, found.text
+    babble = len(text) > sentence.longest(second) or has_loop(source, text, found.tokens)
+    if not has_digits(source):
+        return Fault(0, babble, 0)
+    return Fault(len(missing_runs(source, text, second.direction[1])), babble, len(surplus_runs(source, text)))
+
+
+def repair_texts(
+    texts: Sequence[Sequence[TextPart]], found: list[Candidates], second: SecondSearch
+) -> list[Candidates]:
+    """The candidates of the parts of all texts, one after the other, repaired."""
+    sentences = [SourceSentence(part.text, place == 0) for parts in texts for place, part in enumerate(parts)]
+    repaired = iter(repair(sentences, found, second))
+    return [each for parts in texts for each in _shorten_parts(parts, [next(repaired) for _ in parts], second)]
+
+
+def repair(sentences: Sequence[SourceSentence], found: list[Candidates], second: SecondSearch) -> list[Candidates]:
+    """The candidates of each sentence, with a better first one where the first has a fault.
+
+    The candidates of a second, wider search are tried first; then, for missing numbers, other numbers in their place;
+    then the pieces around them. Numbers that are missing all the same are named in the result. In the end, loops are
+    removed, and what is too long is cut.
+    """
+    faults = {
+        place: fault
+        for place, (sentence, candidates) in enumerate(zip(sentences, found, strict=True))
+        if any(fault := find_fault(sentence, candidates[0], second))
+    }
+    if not faults:
+        return found
+    result = list(found)
+    for attempt in (_wider, _missing_replaced, _all_replaced, _in_pieces):
+        places = [
+            place
+            for place, fault in faults.items()
+            if fault.missing
+            or (any(fault) if attempt is _wider else fault.babble and has_digits(sentences[place].text))
+        ]
+        if not places:
+            continue
+        tried = attempt([(sentences[place], result[place][0]) for place in places], second)
+        for place, options in zip(places, tried, strict=True):
+            for option in options:
+                if (fault := find_fault(sentences[place], option, second)) < faults[place]:
+                    faults[place], result[place] = fault, _put_first(option, result[place])
+    for place in faults:
+        best, *others = result[place]
+        best = _shortened(sentences[place], best, second)
+        missing = missing_runs(sentences[place].text, best.text, second.direction[1])
+        result[place] = [replace(best, missing_numbers=tuple(missing)), *others]
+    return result
+
+
+def _shorten_parts(parts: Sequence[TextPart], found: list[Candidates], second: SecondSearch) -> list[Candidates]:
+    """The candidates of the parts of one text, cut where all together would be far longer than the text.
+
+    Each short part may be longer than three times its source, but not hundreds of them one after the other.
+    """
+    ratio, room = longest_ratio(second.direction[0]), len(second.prefix)
+    limits = [ratio * len(part.text) + (0 if place else room) for place, part in enumerate(parts)]
+    if len(parts) < 2 or sum(len(each[0].text) for each in found) <= sum(limits):
+        return found
+    return [[_cut(best, limit, second), *others] for limit, (best, *others) in zip(limits, found, strict=True)]
+
+
+# --- attempts ----------------------------------------------------------------------------------------------
+
+Faulty = list[tuple[SourceSentence, Translation]]
+"""Sentences, and their translations so far."""
+
+
+def _wider(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
+    """All candidates of a wider search."""
+    return second.search([sentence.text for sentence, _ in faulty], [sentence.begins for sentence, _ in faulty])
+
+
+def _missing_replaced(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
+    """Translations with stand-ins for the numbers that are missing."""
+    missing = [missing_runs(sentence.text, found.text, second.direction[1]) for sentence, found in faulty]
+    changed = [substitute(sentence.text, runs) for (sentence, _), runs in zip(faulty, missing, strict=True)]
+    return _replaced(faulty, changed, second)
+
+
+def _all_replaced(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
+    """Translations with stand-ins for all numbers."""
+    return _replaced(faulty, [substitute(sentence.text) for sentence, _ in faulty], second)
+
+
+def _replaced(faulty: Faulty, changed: Sequence[Substituted | None], second: SecondSearch) -> list[Candidates]:
+    given = [(each.text, sentence.begins) for each, (sentence, _) in zip(changed, faulty, strict=True) if each]
+    found = iter(second.search([text for text, _ in given], [begins for _, begins in given]))
+    result: list[Candidates] = []
+    for substituted, (sentence, _) in zip(changed, faulty, strict=True):
+        pairs = [(substituted.restore(each.text), each) for each in next(found)] if substituted else []
+        restored = [(text, each) for text, each in pairs if text is not None][:1]
+        result.append([_rewritten(sentence.text, text, each, second) for text, each in restored])
+    return result
+
+
+def _in_pieces(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
+    """The pieces between the words with digits, translated one by one, and these words copied: the last resort."""
+    cut = [[] if sentence.begins and second.prefix else pieces_around_numbers(sentence.text) for sentence, _ in faulty]
+    wanted = [piece.text for pieces in cut for piece in pieces if not piece.copied]
+    found = iter(second.search(wanted, [False] * len(wanted)))
+    result: list[Candidates] = []
+    for (sentence, _), pieces in zip(faulty, cut, strict=True):
+        candidates = [next(found) for piece in pieces if not piece.copied]
+        text = join_pieces(pieces, [[each.text for each in some] for some in candidates])
+        score = sum(some[0].score for some in candidates if some) / max(1, len(candidates))
+        result.append([_rewritten(sentence.text, text, Translation(text, score), second)] if pieces else [])
+    return result
+
+
+# --- results -----------------------------------------------------------------------------------------------
+
+
+def _put_first(option: Translation, candidates: Candidates) -> Candidates:
+    """As many candidates as before, with this one first."""
+    others = [each for each in candidates if each.text != option.text]
+    return [option, *others][: len(candidates)]
+
+
+def _shortened(sentence: SourceSentence, found: Translation, second: SecondSearch) -> Translation:
+    """A translation without loops and not too long."""
+    if has_loop(sentence.text, found.text, found.tokens):
+        found = _rewritten(sentence.text, without_loops(found.text), found, second)
+    return _cut(found, sentence.longest(second), second)
+
+
+def _cut(found: Translation, limit: int, second: SecondSearch) -> Translation:
+    text = cut_to(found.text, limit)
+    if text == found.text:
+        return found
+    words = len(text.split())
+    alignment = [(source, target) for source, target in found.alignment if target < words]
+    return replace(found, text=text, tokens=second.pieces(text), alignment=alignment, complete=False)
+
+
+def _rewritten(source: str, text: str, found: Translation, second: SecondSearch) -> Translation:
+    return replace(found, text=text, tokens=second.pieces(text), alignment=second.align(source, text))

@@ -1,0 +1,96 @@
+"""Sentences whose numbers got lost, changed for another attempt: with other numbers, or in pieces around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from headwise.text.numbers import NUMBER, ascii_digits, digit_runs, has_digits
+
+_YEARS = ("2015", "1995", "2012", "1998", "2017", "1993", "2011", "1997", "2016", "1991")
+_SMALL = ("25", "40", "15", "60", "18", "35", "70", "24", "45", "80", "16", "55", "28", "90", "65", "75", "36", "48")
+"""Numbers that every model knows how to copy, and that take the plural."""
+
+_RUN = re.compile(r"\d+")
+_YEAR = re.compile(r"1[1-9]\d\d|20\d\d")
+_TOKEN = re.compile(r"\S*\d\S*")
+_FINAL_MARKS = ".!?…।"
+
+
+@dataclass(frozen=True)
+class Substituted:
+    """A sentence with stand-ins in the place of numbers."""
+
+    text: str
+    numbers: dict[str, str]
+    """The numbers by their stand-ins."""
+
+    def restore(self, translation: str) -> str | None:
+        """The translation with the numbers put back; None if it does not have every stand-in once."""
+        plain = ascii_digits(translation)
+        if any(digit_runs(plain)[stand_in] != 1 for stand_in in self.numbers):
+            return None
+        restored, end = "", 0
+        for run in _RUN.finditer(plain):
+            restored += translation[end : run.start()] + self.numbers.get(run[0], translation[run.start() : run.end()])
+            end = run.end()
+        return restored + translation[end:]
+
+
+def substitute(text: str, missing: Collection[str] | None = None) -> Substituted | None:
+    """The sentence with stand-ins for its numbers, for those that have a `missing` run only if these are given.
+
+    None if there is nothing to replace, or not enough stand-ins.
+    """
+    present = digit_runs(text)
+    years, small = (iter([each for each in kind if each not in present]) for kind in (_YEARS, _SMALL))
+    numbers: dict[str, str] = {}
+    result, end = "", 0
+    for found in NUMBER.finditer(text):
+        number = found[0]
+        if missing is not None and not any(run in missing for run in digit_runs(number)):
+            continue
+        stand_in = next(years if _YEAR.fullmatch(ascii_digits(number)) else small, None)
+        if stand_in is None:
+            return None
+        numbers[stand_in] = number
+        result += text[end : found.start()] + stand_in
+        end = found.end()
+    return Substituted(result + text[end:], numbers) if numbers else None
+
+
+@dataclass(frozen=True)
+class PieceOfSentence:
+    """A piece of a sentence that is translated alone, or copied."""
+
+    text: str
+    copied: bool
+
+
+def pieces_around_numbers(text: str) -> list[PieceOfSentence]:
+    """The sentence in pieces: words with digits, which are copied, and what is between them."""
+    pieces, end = list[PieceOfSentence](), 0
+    for token in _TOKEN.finditer(text):
+        pieces += _piece(text[end : token.start()], copied=False)
+        pieces += _piece(token[0], copied=True)
+        end = token.end()
+    pieces += _piece(text[end:], copied=False)
+    return pieces
+
+
+def _piece(text: str, copied: bool) -> list[PieceOfSentence]:
+    bare = text.strip()
+    return [PieceOfSentence(bare, copied or not any(c.isalpha() for c in bare))] if bare else []
+
+
+def join_pieces(pieces: Sequence[PieceOfSentence], translations: Sequence[Sequence[str]]) -> str:
+    """The sentence from the candidate translations of the pieces that are not copied."""
+    candidates = iter(translations)
+    return " ".join(piece.text if piece.copied else _chosen(piece.text, next(candidates)) for piece in pieces)
+
+
+def _chosen(source: str, candidates: Sequence[str]) -> str:
+    """The first candidate without digits, as its source has none, and without a full stop that the source lacks."""
+    chosen = next((text for text in candidates if text and not has_digits(text)), source)
+    return chosen if source[-1] in _FINAL_MARKS else chosen.rstrip(_FINAL_MARKS + " ")

@@ -1,0 +1,69 @@
+"""Numbers in texts, and whether they survive translation."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwise.text.numbers import NUMBER, ascii_digits, digit_runs, has_digits, missing_runs, surplus_runs
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("1,234.50 euros", "1.234,50 Euro"),
+        ("1,234.50 euros", "1 234,50 euros"),
+        ("1,234 people", "1234 Leute"),
+        ("10 000 personnes", "10000 people"),
+        ("at 10:30", "um 10.30 Uhr"),
+        ("12 months", "१२ महीने"),
+        ("१२ महीने", "12 months"),
+        ("no numbers", "keine"),
+        ("two of 12", "2 von 12"),
+        ("I have 2 dogs", "Ich habe zwei Hunde"),
+        ("3 times a day", "dreimal täglich"),
+    ],
+)
+def test_what_survives(source: str, translation: str) -> None:
+    assert missing_runs(source, translation, "de") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "missing"),
+    [
+        ("at 21:00", "um 21 Uhr", ["00"]),
+        ("12 and 12", "12", ["12"]),
+        ("in 1985", "1895", ["1985"]),
+        ("id 123456", "123 456 7", ["123456"]),
+        ("version 2.5", "Version zwei", ["2", "5"]),
+        ("12 months", "zwölf Monate", ["12"]),
+        ("I have 2 dogs", "Ich habe drei Hunde", ["2"]),
+    ],
+)
+def test_what_is_missing(source: str, translation: str, missing: list[str]) -> None:
+    assert missing_runs(source, translation, "de") == missing
+
+
+def test_a_digit_may_become_a_word_in_a_language_that_is_known() -> None:
+    for language, text in {"en": "two", "fr": "deux", "it": "due", "hi": "दो"}.items():
+        assert not missing_runs("2", text, language)
+        assert missing_runs("3", text, language)
+    assert missing_runs("2", "två", "sv") == ["2"]
+
+
+def test_surplus_numbers() -> None:
+    assert surplus_runs("in 1985", "en 1985 ou 1986") == ["1986"]
+    assert surplus_runs("in 1985", "en 1985, 1985") == ["1985"]
+    assert surplus_runs("twelve months", "12 mois") == []
+    assert surplus_runs("1,234", "1234") == []
+
+
+@given(st.text())
+def test_a_text_has_its_own_numbers(text: str) -> None:
+    assert missing_runs(text, text) == surplus_runs(text, text) == []
+    assert has_digits(text) == bool(digit_runs(text)) == bool(NUMBER.search(text))
+    assert len(ascii_digits(text)) == len(text)
+
+
+def test_numbers_as_they_are_written() -> None:
+    text = "On 2024-11-05 at 10:30, 1 234 567 of 12.5 % in 1990 paid 1,299.99 for v2.14.3 (03/04)"
+    assert NUMBER.findall(text) == ["2024-11-05", "10:30", "1 234 567", "12.5", "1990", "1,299.99", "2.14.3", "03/04"]
