@@ -21,6 +21,10 @@ from headwise.text.numbers import NUMBER, ascii_digits, digit_runs, has_digits, 
         ("two of 12", "2 von 12"),
         ("I have 2 dogs", "Ich habe zwei Hunde"),
         ("3 times a day", "dreimal täglich"),
+        ("in the 20th century", "im XX. Jahrhundert"),
+        ("the 21st-century American", "l'Américain du XXIe siècle"),
+        ("at 3 p.m.", "um 15 Uhr"),
+        ("at 2.15pm", "um 14:15 Uhr"),
     ],
 )
 def test_what_survives(source: str, translation: str) -> None:
@@ -36,6 +40,9 @@ def test_what_survives(source: str, translation: str) -> None:
         ("id 123456", "123 456 7", ["123456"]),
         ("version 2.5", "Version zwei", ["2", "5"]),
         ("12 months", "zwölf Monate", ["12"]),
+        ("20 people", "XXL Leute", ["20"]),
+        ("at 3 am", "um 15 Uhr", ["3"]),
+        ("2.5 at 3 pm", "5 um 14", ["2", "3"]),
         ("I have 2 dogs", "Ich habe drei Hunde", ["2"]),
     ],
 )

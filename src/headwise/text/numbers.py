@@ -13,6 +13,8 @@ from headwise.text.language.digit_words import has_word_for
 _DIGIT = re.compile(r"\d")
 _RUN = re.compile(r"\d+")
 _SEPARATOR = re.compile(r"(?<=\d)[.,'’\u00a0\u202f\u2009 ](?=\d)")
+_ROMAN = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
+_AFTERNOON = r"(?:[:.]\d\d)?\s*p\.?m\b"
 NUMBER = re.compile(r"\d+(?:(?:[.,:/'’\u00a0\u202f\u2009-]|(?<!\d\d\d\d) (?=\d{3}(?!\d)))\d+)*")
 """A number as it is written: digits with separators of any kind, also those of dates, times and versions. A space
 separates thousands only."""
@@ -32,24 +34,24 @@ def ascii_digits(text: str) -> str:
 
 def digit_runs(text: str) -> Counter[str]:
     """The runs of digits of a text with their counts."""
-    return Counter(_RUN.findall(ascii_digits(text)))
+    return Counter(_listed(text))
+
+
+def same_runs(source: str, translation: str) -> bool:
+    """Whether two texts have the same runs of digits; faster than to look for those that are missing."""
+    return sorted(_listed(source)) == sorted(_listed(translation))
 
 
 def missing_runs(source: str, translation: str, language: str = "") -> list[str]:
     """The runs of digits of a source that its translation does not have as often.
 
-    Separators may differ: 1,234.5 may become 1 234,5 or 1234.5. A number that is a single digit may become a word of
-    the `language` of the translation.
+    Separators may differ: 1,234.5 may become 1 234,5 or 1234.5. A number of one digit may become a word of the
+    `language` of the translation, a small one a Roman numeral (20th century, XXe siècle), and 3 pm may become 15.
     """
     missing = digit_runs(source) - digit_runs(translation)
-    if not missing:
+    if not missing or not _joined(source) - _joined(translation):
         return []
-    if not _joined(source) - _joined(translation):
-        return []
-    for digit in [run for run in missing if len(run) == 1 and _is_number(run, source)]:
-        if has_word_for(digit, translation, language):
-            del missing[digit]
-    return sorted(missing.elements())
+    return sorted(run for run in missing.elements() if not _is_rewritten(run, source, translation, language))
 
 
 def surplus_runs(source: str, translation: str) -> list[str]:
@@ -60,7 +62,7 @@ def surplus_runs(source: str, translation: str) -> list[str]:
     if not has_digits(source) or not _joined(translation) - _joined(source):
         return []
     surplus = digit_runs(translation) - digit_runs(source)
-    return sorted(run for run in surplus.elements() if len(run) > 1)
+    return sorted(run for run in surplus.elements() if len(run) > 1 and run != "00")  # 10 am may become 10:00
 
 
 def _joined(text: str) -> Counter[str]:
@@ -68,6 +70,24 @@ def _joined(text: str) -> Counter[str]:
     return digit_runs(_SEPARATOR.sub("", text))
 
 
-def _is_number(digit: str, text: str) -> bool:
-    """Whether this digit is a whole number of the text, not a part of one."""
-    return digit in NUMBER.findall(ascii_digits(text))
+def _listed(text: str) -> list[str]:
+    runs = _RUN.findall(text)
+    return [run if run.isascii() else ascii_digits(run) for run in runs]
+
+
+def _is_rewritten(run: str, source: str, translation: str, language: str) -> bool:
+    """Whether a translation has a number, which it lacks in digits, in another way that is usual."""
+    if len(run) > 2 or run not in NUMBER.findall(ascii_digits(source)):  # a part of a number must stay
+        return _is_afternoon(run, source, translation)
+    if len(run) == 1 and has_word_for(run, translation, language):
+        return True
+    roman = "X" * (int(run) // 10) + _ROMAN[int(run) % 10]
+    if int(run) < 40 and re.search(rf"(?<!\w){roman}(?![A-ZÀ-Þ])", translation):
+        return True
+    return _is_afternoon(run, source, translation)
+
+
+def _is_afternoon(hour: str, source: str, translation: str) -> bool:
+    if len(hour) > 2 or not 0 < int(hour) < 12 or not re.search(rf"(?<!\d){hour}{_AFTERNOON}", source, re.IGNORECASE):
+        return False
+    return str(int(hour) + 12) in _listed(translation)

@@ -1,6 +1,7 @@
 """Faulty translations become better ones, and good ones cost nothing."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -96,6 +97,25 @@ def test_babble_is_replaced_or_cut() -> None:
 def test_cutting_does_not_lose_numbers_that_a_copy_keeps() -> None:
     [best] = repaired(Model(lambda text: ["Vereinigte Staaten von Amerika 42"]), "42", "Vereinigte Staaten von Amerika")
     assert best.text == "42"
+
+
+def test_a_search_that_ran_into_its_limit_is_not_repeated() -> None:
+    model = Model(lambda text: [text.upper()])
+    long = " ".join(f"wort{number}" for number in range(60))
+    found = [replace(each, complete=False) for each in candidates(long)]
+    [[best]] = repair([SourceSentence("what is this", True)], [found], model.second())
+    assert not model.asked
+    assert long.startswith(best.text)
+    [[best]] = repair([SourceSentence("what is 77", True)], [found], model.second())
+    assert model.asked == ["what is"]
+    assert best.text == "WHAT IS 77"
+
+
+def test_what_cannot_be_translated_is_copied_rather_than_losing_digits() -> None:
+    model = Model(lambda text: ["wort " * 40])
+    [best] = repaired(model, "x7 y8 zz z9", "Vereinigte Staaten von Amerika und so weiter und so fort")
+    assert best.text == "x7 y8 zz z9"
+    assert not best.complete
 
 
 # --- a translator ------------------------------------------------------------------------------------------

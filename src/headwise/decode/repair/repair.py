@@ -6,7 +6,7 @@ what this takes: wider searches, and searches of other texts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from headwise.decode.repair.second_search import Candidates, SecondSearch
 from headwise.decode.repair.stand_ins import Substituted, join_pieces, pieces_around_numbers, substitute
 from headwise.decode.text_parts import TextPart
 from headwise.decode.translation import Translation
-from headwise.text.numbers import has_digits, missing_runs, surplus_runs
+from headwise.text.numbers import has_digits, missing_runs, same_runs, surplus_runs
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def find_fault(sentence: SourceSentence, found: Translation, second: SecondSearc
     """The fault of a translation; all its parts are false if there is none."""
     source, text = sentence.text, found.text
     babble = len(text) > sentence.longest(second) or has_loop(source, text, found.tokens)
-    if not has_digits(source):
+    if not has_digits(source) or same_runs(source, text):
         return Fault(0, babble, 0)
     return Fault(len(missing_runs(source, text, second.direction[1])), babble, len(surplus_runs(source, text)))
 
@@ -65,8 +65,9 @@ def repair(sentences: Sequence[SourceSentence], found: list[Candidates], second:
     """The candidates of each sentence, with a better first one where the first has a fault.
 
     The candidates of a second, wider search are tried first; then, for missing numbers, other numbers in their place;
-    then the pieces around them. Numbers that are missing all the same are named in the result. In the end, loops are
-    removed, and what is too long is cut.
+    then the pieces around them. Where the first search ran into its limit, so would the others, and only the pieces
+    are tried. Numbers that are missing all the same are named in the result. In the end, loops are removed, and what is
+    too long is cut.
     """
     faults = {
         place: fault
@@ -76,12 +77,9 @@ def repair(sentences: Sequence[SourceSentence], found: list[Candidates], second:
     if not faults:
         return found
     result = list(found)
-    for attempt in (_wider, _missing_replaced, _all_replaced, _in_pieces):
+    for attempt in (_wider, _missing_replaced, _all_replaced, _in_pieces, _copied):
         places = [
-            place
-            for place, fault in faults.items()
-            if fault.missing
-            or (any(fault) if attempt is _wider else fault.babble and has_digits(sentences[place].text))
+            place for place, fault in faults.items() if _is_due(attempt, fault, sentences[place], found[place][0])
         ]
         if not places:
             continue
@@ -98,6 +96,15 @@ def repair(sentences: Sequence[SourceSentence], found: list[Candidates], second:
     return result
 
 
+def _is_due(attempt: Attempt, fault: Fault, sentence: SourceSentence, first: Translation) -> bool:
+    """Whether an attempt is made at a sentence that still has this fault."""
+    if attempt is _wider:
+        return any(fault) and first.complete
+    if not has_digits(sentence.text) or not (fault.missing or fault.babble):  # what is cut could lose digits
+        return False
+    return first.complete or attempt in (_in_pieces, _copied)
+
+
 def _shorten_parts(parts: Sequence[TextPart], found: list[Candidates], second: SecondSearch) -> list[Candidates]:
     """The candidates of the parts of one text, cut where all together would be far longer than the text.
 
@@ -107,13 +114,25 @@ def _shorten_parts(parts: Sequence[TextPart], found: list[Candidates], second: S
     limits = [ratio * len(part.text) + (0 if place else room) for place, part in enumerate(parts)]
     if len(parts) < 2 or sum(len(each[0].text) for each in found) <= sum(limits):
         return found
-    return [[_cut(best, limit, second), *others] for limit, (best, *others) in zip(limits, found, strict=True)]
+    return [
+        [_cut_part(part.text, best, limit, second), *others]
+        for part, limit, (best, *others) in zip(parts, limits, found, strict=True)
+    ]
+
+
+def _cut_part(source: str, best: Translation, limit: int, second: SecondSearch) -> Translation:
+    """A translation cut to a limit; the source itself, where numbers would be lost."""
+    cut = _cut(best, limit, second)
+    if cut is best or not missing_runs(source, cut.text, second.direction[1]):
+        return cut
+    return replace(_rewritten(source, source, best, second), complete=False)
 
 
 # --- attempts ----------------------------------------------------------------------------------------------
 
 Faulty = list[tuple[SourceSentence, Translation]]
 """Sentences, and their translations so far."""
+Attempt = Callable[[Faulty, SecondSearch], list[Candidates]]
 
 
 def _wider(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
@@ -156,6 +175,14 @@ def _in_pieces(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
         score = sum(some[0].score for some in candidates if some) / max(1, len(candidates))
         result.append([_rewritten(sentence.text, text, Translation(text, score), second)] if pieces else [])
     return result
+
+
+def _copied(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
+    """The sentence itself, where cutting its translation would lose digits: something that cannot be translated."""
+    return [
+        [] if second.prefix else [replace(_rewritten(sentence.text, sentence.text, found, second), complete=False)]
+        for sentence, found in faulty
+    ]
 
 
 # --- results -----------------------------------------------------------------------------------------------
