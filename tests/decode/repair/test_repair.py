@@ -118,6 +118,13 @@ def test_what_cannot_be_translated_is_copied_rather_than_losing_digits() -> None
     assert not best.complete
 
 
+def test_what_has_no_letters_is_copied_at_once() -> None:
+    model = Model(lambda text: ["x"])
+    for source in ("42", "*** --- ***", "१२ + 3 = ?"):
+        assert repaired(model, source, "Vereinigte Staaten von Amerika und so weiter und so fort")[0].text == source
+    assert not model.asked
+
+
 # --- a translator ------------------------------------------------------------------------------------------
 
 

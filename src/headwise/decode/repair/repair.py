@@ -98,11 +98,12 @@ def repair(sentences: Sequence[SourceSentence], found: list[Candidates], second:
 
 def _is_due(attempt: Attempt, fault: Fault, sentence: SourceSentence, first: Translation) -> bool:
     """Whether an attempt is made at a sentence that still has this fault."""
+    has_letters = any(character.isalpha() for character in sentence.text)
     if attempt is _wider:
-        return any(fault) and first.complete
-    if not has_digits(sentence.text) or not (fault.missing or fault.babble):  # what is cut could lose digits
+        return any(fault) and first.complete and has_letters
+    if (has_letters and not has_digits(sentence.text)) or not (fault.missing or fault.babble):
         return False
-    return first.complete or attempt in (_in_pieces, _copied)
+    return (first.complete and has_letters) or attempt in (_in_pieces, _copied)  # what is cut could lose digits
 
 
 def _shorten_parts(parts: Sequence[TextPart], found: list[Candidates], second: SecondSearch) -> list[Candidates]:
