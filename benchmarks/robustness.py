@@ -9,8 +9,8 @@
 - digits: generated lines with numbers of many kinds. A line passes if every run of digits is in the translation;
   separators between digits may differ, and Devanagari digits count as the same.
 - fuzz: generated inputs of any kind and length, one by one. An input passes if there is a translation or a
-  HeadwiseError, within 10 s and another 10 s per 1,000 characters, and if the translation has at most three times as
-  many characters as the input, or 20 where that is more.
+  HeadwiseError, within 10 s and another 10 s per 1,000 characters (`--seconds`), and if the translation has at most
+  three times as many characters as the input, or 20 where that is more.
 
 The lines and inputs are the same for the same seed, model directions and limit.
 """
@@ -37,7 +37,6 @@ from headwise.text.language.codes import Direction, short_code
 
 SHORTEST_LIMIT = 20
 """Characters that a translation may have however short the input is: "ok" is "d'accord" in French."""
-SECONDS = 10.0
 BATCH = 256
 
 
@@ -48,6 +47,9 @@ def main() -> None:
     parser.add_argument("--directions", nargs="+", metavar="XX-YY", help="only these (default: all that the model has)")
     parser.add_argument("--seed", type=int, default=0, help="of the generated lines and inputs (default: 0)")
     parser.add_argument("--limit", type=int, default=10_000, help="generated lines and inputs (default: 10,000)")
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="time of a fuzzed input, and of each 1,000 characters"
+    )
     parser.add_argument("--beam", type=int, default=TranslateOptions.beam)
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--device", default="auto")
@@ -156,7 +158,7 @@ def fuzz(translator: Translator, args: argparse.Namespace) -> list[Row]:
                 what, answer = "crashes", repr(error)
             took = time.perf_counter() - start
             slowest = max(slowest, took)
-            if took > SECONDS * (1 + len(text) / 1000):
+            if took > args.seconds * (1 + len(text) / 1000):
                 what = "too slow"
             counts[what] += 1
             if what in FAILURES:

@@ -58,6 +58,12 @@ def test_pieces_keep_every_digit(text: str) -> None:
     assert join_pieces(pieces, [[piece.text] for piece in wanted]).rstrip(".") == text.strip().rstrip(".")
 
 
+def test_a_piece_whose_translations_are_too_long_is_copied() -> None:
+    pieces = pieces_around_numbers("at 21:00")
+    assert join_pieces(pieces, [["wort " * 20, "um"]]) == "um 21:00"
+    assert join_pieces(pieces, [["wort " * 20]]) == "at 21:00"
+
+
 def test_a_piece_has_no_full_stop_that_its_source_lacks() -> None:
     pieces = pieces_around_numbers("The train leaves at 21:00 today.")
     assert join_pieces(pieces, [["Le train part."], ["aujourd'hui."]]) == "Le train part 21:00 aujourd'hui."

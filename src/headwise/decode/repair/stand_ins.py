@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from headwise.decode.repair.length_guard import longest_allowed
 from headwise.text.numbers import NUMBER, ascii_digits, digit_runs, has_digits
 
 _YEARS = ("2015", "1995", "2012", "1998", "2017", "1993", "2011", "1997", "2016", "1991")
@@ -91,6 +92,7 @@ def join_pieces(pieces: Sequence[PieceOfSentence], translations: Sequence[Sequen
 
 
 def _chosen(source: str, candidates: Sequence[str]) -> str:
-    """The first candidate without digits, as its source has none, and without a full stop that the source lacks."""
-    chosen = next((text for text in candidates if text and not has_digits(text)), source)
+    """The first candidate that is not too long and has no digits, as its source; without a full stop of its own."""
+    longest = longest_allowed(source, 3)
+    chosen = next((text for text in candidates if 0 < len(text) <= longest and not has_digits(text)), source)
     return chosen if source[-1] in _FINAL_MARKS else chosen.rstrip(_FINAL_MARKS + " ")
