@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from corpora import EVERYDAY, LANGUAGES, english_without, lines, some, thinned, tokenizer_sample, write_lines
-from pairs import cross_pairs, good_pairs, is_faithful, read_pairs, write_pairs
+from pairs import cross_pairs, good_pairs, is_faithful, openings, read_pairs, write_pairs
 
 VOCABULARY = 28_000
 PARLIAMENT = {"de": 750_000, "fr": 400_000, "it": 650_000}
@@ -110,11 +110,11 @@ def make_parliament(at: Folders) -> None:
 
 
 def make_words(at: Folders) -> None:
-    """Learn single words and their translations from the pairs of each language (IBM Model 1)."""
+    """Learn single words from the pairs of each language (IBM Model 1), and add what sentences open with."""
     with ProcessPoolExecutor() as pool:
         for language, words in zip(LANGUAGES, pool.map(_words, [at] * len(LANGUAGES), LANGUAGES), strict=True):
-            count = write_pairs(at.work / "words" / f"en-{language}.tsv", words)
-            print(f"{count:,} words of en-{language}", flush=True)
+            count = write_pairs(at.work / "words" / f"en-{language}.tsv", [*words, *openings(at.data, language)])
+            print(f"{count:,} words and openings of en-{language}", flush=True)
 
 
 def _words(at: Folders, language: str) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from corpora import EVERYDAY, LANGUAGES, shared_english, thinned, write_lines
+from corpora import EVERYDAY, LANGUAGES, lines, shared_english, thinned, write_lines
 
 WORST = 0.05
 """The share of translations with the lowest scores that is dropped."""
@@ -19,6 +19,8 @@ CROSS = 40_000
 _DIGITS = re.compile(r"\d+")
 _REPEATED = re.compile(r"(\b\S+(?: \S+){0,3})(?: \1){2,}")
 """One to four words, three times in a row."""
+_CLAUSES = re.compile(r"(?:,|[.!?…।])\s+")
+_QUOTES = re.compile(r"""^["“”„«»\s]+|["“”„«»\s]+$""")
 
 
 def read_translations(path: Path) -> Iterator[tuple[float, str]]:
@@ -61,6 +63,28 @@ def write_pairs(path: Path, pairs: Iterable[tuple[str, str]]) -> int:
     rows = [f"{left}\t{right}" for left, right in pairs if "\t" not in left and "\t" not in right]
     write_lines(path, rows)
     return len(rows)
+
+
+def openings(data: Path, language: str) -> list[tuple[str, str]]:
+    """What everyday sentences open with, before their only comma or first full stop: "Hello", "Excuse me".
+
+    An opening has at most four words, and a translation that it has at least twice, and in a third of its sentences.
+    """
+    found: dict[str, Counter[str]] = {}
+    for name in ("tatoeba", "stories"):
+        sides = (lines(data, f"en-{language}/{name}.{side}") for side in ("en", language))
+        for pair in zip(*sides, strict=True):
+            parts = [_CLAUSES.split(text) for text in pair]
+            if len(parts[0]) == len(parts[1]) == 2:
+                english, other = (_QUOTES.sub("", part[0]) for part in parts)
+                if english and other and max(len(english.split()), len(other.split())) <= 4:
+                    found.setdefault(english, Counter())[other] += 1
+    return [
+        (english, other)
+        for english, others in found.items()
+        for other, count in others.most_common(2)
+        if count >= 2 and count * 3 >= others.total()
+    ]
 
 
 def read_pairs(path: Path) -> list[tuple[str, str]]:

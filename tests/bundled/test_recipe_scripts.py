@@ -97,6 +97,12 @@ def test_two_languages_meet_at_the_same_english_line(scripts: Any, tmp_path: Pat
     assert found["fr", "hi"] == []
 
 
+def test_openings_are_those_that_come_again(scripts: Any, tmp_path: Path) -> None:
+    write(tmp_path, "en-de/tatoeba.en", "Hello, Tom.", "Hello. Come in.", "Hello, how are you?", "Well, well, well.")
+    write(tmp_path, "en-de/tatoeba.de", "Hallo, Tom.", "Hallo! Komm rein.", "Servus, wie geht es?", "Na, na, na.")
+    assert scripts.openings(tmp_path, "de") == [("Hello", "Hallo")]
+
+
 def test_a_step_that_is_done_is_not_repeated(
     scripts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
