@@ -14,8 +14,7 @@ from headwise.errors import ConfigError
 from headwise.models.build import build
 from headwise.models.folder.config_file import load_description
 from headwise.models.folder.description import Description, LoadedModel, Task
-from headwise.models.folder.float_weights import read_float_model
-from headwise.models.folder.load import read_tokenizer
+from headwise.models.folder.load import read_float_model, read_tokenizer
 from headwise.models.folder.weights import Weights, set_weights, weights_of
 from headwise.models.published.read_folder import is_foreign, read_published
 from headwise.presets import PRESETS, preset_config, resolve

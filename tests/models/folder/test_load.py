@@ -17,9 +17,9 @@ from headwise.files.tensors import save_tensors
 from headwise.models.build import build
 from headwise.models.folder.config_file import save_description
 from headwise.models.folder.description import Description, LoadedModel, Task
-from headwise.models.folder.load import load, save_model
+from headwise.models.folder.load import convert, load, read_float_model, read_model, save_model
 from headwise.models.folder.run_layout import load_weights, step_folder
-from headwise.models.folder.weights import set_weights, weights_of
+from headwise.models.folder.weights import check_weights, set_weights, weights_of
 from headwise.recipe import override
 from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer
@@ -27,6 +27,7 @@ from headwise.train.checkpoint.checkpoint import write_checkpoint
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.step.averages import MovingAverage
 from tests.shapes import VARIANTS, small
+from tests.taught import taught
 
 SHAPE = {"width": 16, "layers": 1, "attention.heads": 2, "feed_forward.hidden": 16}
 TASK = Task((("en", "de"), ("de", "en")), tags=True, usual_tokens=40, max_tokens=77)
@@ -293,3 +294,32 @@ def test_setting_weights_says_what_does_not_fit() -> None:
     with pytest.raises(CheckpointError, match=rf"{first} has the shape \(1,\)"):
         set_weights(model, {**own, first: torch.ones(1)}, "here")
     assert all(torch.equal(own[name], tensor) for name, tensor in weights_of(model).items())
+
+
+def test_an_int8_folder_as_the_model_that_it_was_made_from(tmp_path: Path) -> None:
+    save_model(tmp_path / "whole", taught(steps=0))
+    convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
+    description, weights = read_float_model(tmp_path / "small")
+    before, exact = read_float_model(tmp_path / "whole")
+    assert description == before
+    check_weights(description.empty("small"), weights, "small")
+    for name, tensor in exact.items():
+        step = tensor.abs().amax(-1, keepdim=True) / 127 if tensor.dim() > 1 else torch.zeros(())
+        assert bool(((weights[name] - tensor).abs() <= 0.5001 * step).all()), name
+
+
+def test_float_weights_stay_bit_for_bit(tmp_path: Path) -> None:
+    save_model(tmp_path / "whole", taught(steps=0))
+    weights, same = read_float_model(tmp_path / "whole")[1], read_model(tmp_path / "whole")[1]
+    assert all(torch.equal(weights[name], same[name]) for name in same)
+
+
+def test_an_int8_folder_is_converted_to_float32_and_back(tmp_path: Path) -> None:
+    save_model(tmp_path / "whole", taught(steps=0))
+    convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
+    convert(tmp_path / "small", tmp_path / "again", "headwise")
+    convert(tmp_path / "again", tmp_path / "smaller", "headwise", precision="int8")
+    first, second = (read_model(tmp_path / name, int8=True)[1] for name in ("small", "smaller"))
+    assert {name for name, tensor in first.items() if tensor.dtype == torch.int8}
+    for name, tensor in first.items():
+        torch.testing.assert_close(second[name], tensor, rtol=1e-6, atol=0)

@@ -26,7 +26,7 @@ from headwise.models.published.formats.foreign import read_foreign
 from headwise.models.published.formats.huggingface import write_folder
 from headwise.models.published.image_processor import PREPROCESSOR, preprocessor_config
 from headwise.models.published.read_folder import is_foreign, published_tokenizer, read_published
-from headwise.nn.int8 import to_int8
+from headwise.nn.int8 import dequantised, to_int8
 from headwise.text.kinds import load_tokenizer
 from headwise.text.tokenizer import Tokenizer
 
@@ -69,6 +69,14 @@ def read_model(model: str | Path, *, int8: bool = False) -> tuple[Description, W
     return description, weights
 
 
+def read_float_model(folder: Path) -> tuple[Description, Weights]:
+    """Description and weights of a model; int8 weights become the float32 ones that they stand for."""
+    description, weights = read_model(folder, int8=True)
+    if description.precision != INT8:
+        return description, weights
+    return dataclasses.replace(description, precision="float32"), dequantised(weights)
+
+
 def read_tokenizer(model: str | Path) -> Tokenizer:
     """The tokenizer of a model, or of a folder that holds nothing else."""
     folder = find_model(model)
@@ -92,7 +100,7 @@ def convert(source: Path, target: Path, to: str, model_type: str = "", precision
     The `precision` int8, for ours, is for translation on a CPU and needs a quarter of the size.
     """
     source = find_model(source)
-    description, weights = read_model(source)
+    description, weights = read_float_model(source)
     check_weights(description.empty(str(source)), weights, str(source))
     refuse_existing(target)
     if to == "headwise" and precision == INT8:
