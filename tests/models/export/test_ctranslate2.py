@@ -26,7 +26,7 @@ from tests.taught import SHAPE, SOURCES, TARGETS, taught
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is an optional dependency (export)")
 
-GREEDY, BEAM = TranslateOptions(beam=1), TranslateOptions(beam=4)
+GREEDY, BEAM = TranslateOptions(beam=1, repair=False), TranslateOptions(beam=4, repair=False)
 SHORT = [text.split(".")[0] for text in UNSEEN[:3]]
 
 

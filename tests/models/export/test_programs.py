@@ -41,5 +41,5 @@ def test_it_is_the_same_model(tmp_path: Path, order: str, both_directions: bool)
 
     if not both_directions:
         again = Translator(load(tmp_path / "theirs"), device="cpu")
-        expected = [result.text for result in Translator(loaded, device="cpu").translate(TEXTS)]
-        assert [result.text for result in again.translate(TEXTS)] == expected
+        expected = [result.text for result in Translator(loaded, device="cpu").translate(TEXTS, repair=False)]
+        assert [result.text for result in again.translate(TEXTS, repair=False)] == expected

@@ -26,7 +26,7 @@ BART = {
 }
 T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
 TEXTS = ["the sailor", "Tom is not at home.", "a small dog, and 3 cats"]
-GREEDY = TranslateOptions(beam=1)
+GREEDY = TranslateOptions(beam=1, repair=False)
 
 
 @dataclass(frozen=True)
