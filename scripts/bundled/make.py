@@ -218,7 +218,8 @@ def _translate(at: Folders, folder: Path, models: Mapping[Direction, Path]) -> N
         languages = () if (source, target) in FRENCH else ("--from", source, "--to", target)
         files = ("--input", at.text((source, target)), "--output", _translated(folder, (source, target)))
         shard = ("--shard", f"{part}/{parts}") if parts > 1 else ()
-        headwise("translate", "--quiet", "--model", model, *languages, *files, "--beam", "1", "--scores", *shard)
+        how = ("--beam", "1", "--scores", "--no-repair")  # what a repair would concern is dropped
+        headwise("translate", "--quiet", "--model", model, *languages, *files, *how, *shard)
 
     with ThreadPoolExecutor(PROCESSES) as pool:
         list(pool.map(translate, jobs))
