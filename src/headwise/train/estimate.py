@@ -84,10 +84,10 @@ def seconds_per_step(
     learner: Learner, stream: Stream[Any], config: TrainConfig, state: RunState, count: int = TIMED
 ) -> float:
     """The mean time of at most `count` of the next steps. Weights, gradients and random numbers are as before."""
-    batches = share(stream, state.position, config.accumulate, learner.group)
     seconds: list[float] = []
     learner.model.train()
-    with _same_random_numbers(learner.device):
+    coming = share(stream, state.position, config.accumulate, learner.group)
+    with _same_random_numbers(learner.device), contextlib.closing(coming) as batches:
         for number in range(WARM_UP + count):
             begun = time.perf_counter()
             for _ in range(learner.passes):

@@ -97,7 +97,7 @@ def plans_from(stream: Stream[B], position: Position | None = None) -> Iterator[
         epoch, first = epoch + 1, 0
 
 
-def batches_from(stream: Stream[B], position: Position | None = None) -> Iterator[tuple[B, Position]]:
+def batches_from(stream: Stream[B], position: Position | None = None) -> Generator[tuple[B, Position], None, None]:
     """Make each batch from `position` on, without end; each comes with the position after it."""
     return in_order((partial(_made, *planned) for planned in plans_from(stream, position)), stream.makers)
 

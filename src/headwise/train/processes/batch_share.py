@@ -4,7 +4,7 @@ Every process plans the same batches from the same seed, and makes only its own 
 depend on the number of processes: losses are sums, divided by the count of the whole step.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -40,7 +40,7 @@ def passes_per_step(accumulate: int, group: ProcessGroup) -> int:
 
 def share(
     stream: Stream[Any], position: Position | None, accumulate: int, group: ProcessGroup
-) -> Iterator[tuple[Batch | Dummy, Position]]:
+) -> Generator[tuple[Batch | Dummy, Position], None, None]:
     """The batches that this process computes, `passes_per_step` of them per step, each with the position after it.
 
     Whole batches are dealt out where `accumulate` is a multiple of the number of processes; otherwise the rows of each
