@@ -14,6 +14,7 @@ from headwise.decode.translation import TranslateOptions
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from headwise.models.export.ctranslate2 import NEVER, check, write_generator, write_translator
+from headwise.models.export.export import export
 from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.models.folder.load import convert, load, save_model
 from headwise.recipe import replaced
@@ -187,3 +188,10 @@ def test_the_example_of_the_documentation(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     exec(compile(example(0), "docs/export.md", "exec"), {})
     assert capsys.readouterr().out == "Ein Hund isst das Haus.\n"
+
+
+def test_a_model_that_exists_in_int8_only_can_be_exported(tmp_path: Path) -> None:
+    save_model(tmp_path / "whole", taught())
+    convert(tmp_path / "whole", tmp_path / "small", "headwise", precision="int8")
+    export(tmp_path / "small", tmp_path / "exported")
+    assert translated(tmp_path / "exported", SOURCES) == TARGETS

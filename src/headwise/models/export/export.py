@@ -3,12 +3,13 @@
 import importlib.util
 from pathlib import Path
 
+from headwise.bundled.find import find_model
 from headwise.errors import ConfigError
 from headwise.files.folder import whole_folder
 from headwise.models.export import ctranslate2
 from headwise.models.export.sidecar import write_sidecar
 from headwise.models.folder.description import Description
-from headwise.models.folder.load import load, refuse_existing
+from headwise.models.folder.load import read_float_model, refuse_existing
 
 TASKS = ("translation", "causal_lm")
 """Kinds of models that CTranslate2 runs."""
@@ -19,7 +20,8 @@ def export(source: Path, target: Path, precision: str = "float32") -> Descriptio
     refuse_existing(target)
     if importlib.util.find_spec("ctranslate2") is None:
         raise ConfigError("--to ctranslate2 needs the package ctranslate2: pip install 'headwise[export]'")
-    loaded = load(source)
+    description, weights = read_float_model(find_model(source))
+    loaded = description.build(str(source), weights)
     kind = loaded.task.kind
     if kind not in TASKS:
         raise ConfigError(f"{source}: a model for {kind}, but --to ctranslate2 is for {' and '.join(TASKS)}")

@@ -61,8 +61,8 @@ def read_model(model: str | Path, *, int8: bool = False) -> tuple[Description, W
     description = load_description(folder)
     if description.precision != "float32" and not int8:
         raise CheckpointError(
-            f"{folder}: its weights are {description.precision}, which is for translation only: use the model that it "
-            "was converted from"
+            f"{folder}: its weights are {description.precision}, which is for translation only: `headwise convert` "
+            "makes a float32 folder of it"
         )
     weights = load_weights(folder)
     check_depth(description.config, len(weights), str(folder))
