@@ -2,12 +2,13 @@
 
 import itertools
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from corpora import EVERYDAY, LANGUAGES, lines, shared_english, thinned, write_lines
+
+from headwise.text.numbers import same_runs
 
 WORST = 0.05
 """The share of translations with the lowest scores that is dropped."""
@@ -16,7 +17,6 @@ LONGEST = 2.0
 CROSS = 40_000
 """Pairs per corpus of two languages other than English."""
 
-_DIGITS = re.compile(r"\d+")
 _REPEATED = re.compile(r"(\b\S+(?: \S+){0,3})(?: \1){2,}")
 """One to four words, three times in a row."""
 _CLAUSES = re.compile(r"(?:,|[.!?…।])\s+")
@@ -41,7 +41,7 @@ def good_pairs(texts: Iterable[str], translations: Path) -> Iterator[tuple[str, 
 
 def is_faithful(text: str, translation: str) -> bool:
     """Whether numbers are kept, lengths are alike, nothing is repeated, and the text was not just copied."""
-    if not translation or _runs(text) != _runs(translation):
+    if not translation or not same_runs(text, translation):
         return False
     longer, shorter = sorted((len(text), len(translation)), reverse=True)
     if longer > 20 and longer > LONGEST * shorter:
@@ -50,12 +50,6 @@ def is_faithful(text: str, translation: str) -> bool:
     if len(set(words)) < 0.7 * len(words) and _REPEATED.search(translation) and not _REPEATED.search(text):
         return False  # the search for repetitions is slow, and few texts need it
     return text != translation or len(words) < 3
-
-
-def _runs(text: str) -> Counter[str]:
-    """How often each run of digits occurs; digits of all scripts count as the same."""
-    runs = _DIGITS.findall(text)
-    return Counter(run if run.isascii() else "".join(str(unicodedata.digit(each)) for each in run) for run in runs)
 
 
 def write_pairs(path: Path, pairs: Iterable[tuple[str, str]]) -> int:

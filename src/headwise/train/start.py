@@ -80,7 +80,7 @@ def starting_point(recipe: Recipe, device: torch.device) -> LoadedModel | None:
     """
     if not recipe.init:
         return None
-    description, weights = read_float_model(find_model(recipe.init))
+    description, weights = read_float_model(recipe.init)
     if description.tokenizer is None and recipe.task != "images":
         raise ConfigError(
             f"{recipe.init}: no tokenizer that Headwise can read was found, and training on text needs one"

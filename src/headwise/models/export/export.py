@@ -3,7 +3,6 @@
 import importlib.util
 from pathlib import Path
 
-from headwise.bundled.find import find_model
 from headwise.errors import ConfigError
 from headwise.files.folder import whole_folder
 from headwise.models.export import ctranslate2
@@ -20,7 +19,7 @@ def export(source: Path, target: Path, precision: str = "float32") -> Descriptio
     refuse_existing(target)
     if importlib.util.find_spec("ctranslate2") is None:
         raise ConfigError("--to ctranslate2 needs the package ctranslate2: pip install 'headwise[export]'")
-    description, weights = read_float_model(find_model(source))
+    description, weights = read_float_model(source)
     loaded = description.build(str(source), weights)
     kind = loaded.task.kind
     if kind not in TASKS:

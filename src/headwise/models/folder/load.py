@@ -69,9 +69,9 @@ def read_model(model: str | Path, *, int8: bool = False) -> tuple[Description, W
     return description, weights
 
 
-def read_float_model(folder: Path) -> tuple[Description, Weights]:
+def read_float_model(model: str | Path) -> tuple[Description, Weights]:
     """Description and weights of a model; int8 weights become the float32 ones that they stand for."""
-    description, weights = read_model(folder, int8=True)
+    description, weights = read_model(model, int8=True)
     if description.precision != INT8:
         return description, weights
     return dataclasses.replace(description, precision="float32"), dequantised(weights)
