@@ -4,6 +4,7 @@ Noise is drawn anew in each epoch, from the seed, the epoch and the number of th
 what the uninterrupted one would have. It is made by child processes where a GPU would wait for it.
 """
 
+import itertools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,29 +86,48 @@ class PairNoise:
         """Batches to make at the same time, so that the child processes have work while a batch is put together."""
         return BATCHES_AT_ONCE if self._workers.count else 1
 
-    def choose(self, epoch: int, number: int, indices: Ids) -> Chosen:
-        """The noise that examples of a corpus have in an epoch."""
-        corpus = self._corpora[number]
-        keys = bits_at((self.seed, epoch, number, _STREAM), indices)
-        masks = np.zeros(len(indices), np.int64)
-        ends = indices + 1
+    def choose(self, epoch: int, groups: Sequence[tuple[int, Ids]]) -> list[Chosen]:
+        """The noise that examples have in an epoch; `groups`: the number of a corpus, and indices of examples of it."""
+        # A batch has examples of dozens of corpora, a few of each: what is the same for all is computed at once.
+        edges = np.cumsum([0, *(len(indices) for _, indices in groups)])
+        parts = [slice(*ends) for ends in itertools.pairwise(edges.tolist())]
+        keys = np.concatenate([bits_at((self.seed, epoch, number, _STREAM), indices) for number, indices in groups])
+        ends = np.concatenate([indices + 1 for _, indices in groups])
+        masks = np.zeros(len(keys), np.int64)
         for bit, kind in enumerate(KINDS):
             share = self.shares.get(kind, 0.0)
-            if not share or (kind == WORDS and not self.maker.words.get(self.maker.directions[number])):
+            if not share:
                 continue
             draws = mixed(keys + np.array([bit + 1], np.uint64) * GOLDEN)
             has = uniform(draws) < share
+            if kind == WORDS:
+                known = [bool(self.maker.words.get(self.maker.directions[number])) for number, _ in groups]
+                has &= np.repeat(known, np.diff(edges))
             if kind == JOINED:
-                ends = np.where(has, self._joined_ends(corpus, indices, draws), ends)
-                has = ends > indices + 1
+                for (number, indices), part in zip(groups, parts, strict=True):
+                    rows = np.flatnonzero(has[part])
+                    if not len(rows):
+                        continue
+                    ends[part][rows] = self._joined_ends(self._corpora[number], indices[rows], draws[part][rows])
+                    has[part] = ends[part] > indices + 1
             masks |= has.astype(np.int64) << bit
-        single = (masks & 1).astype(bool)  # a word replaces the pair: nothing else happens to it
-        return Chosen(number, corpus, indices, keys, np.where(single, 1, masks), np.where(single, indices + 1, ends))
+        masks[(masks & 1).astype(bool)] = 1  # a word replaces the pair: nothing else happens to it
+        return [
+            Chosen(
+                number,
+                self._corpora[number],
+                indices,
+                keys[part],
+                masks[part],
+                np.where(masks[part] == 1, indices + 1, ends[part]),
+            )
+            for (number, indices), part in zip(groups, parts, strict=True)
+        ]
 
     def change(self, epoch: int, groups: Sequence[tuple[int, Ids, tuple[Flat, Flat]]]) -> list[tuple[Flat, Flat]]:
         """The sides of examples with the noise of an epoch; `groups`: the number of a corpus, the indices of examples
         of it, and their two sides without noise."""
-        every = [self.choose(epoch, number, indices) for number, indices, _ in groups]
+        every = self.choose(epoch, [(number, indices) for number, indices, _ in groups])
         noisy = [np.flatnonzero(chosen.masks) for chosen in every]
         made = self._made([_selected(chosen, rows) for chosen, rows in zip(every, noisy, strict=True)])
         changed = []
@@ -122,7 +142,7 @@ class PairNoise:
         """The estimated lengths of all examples of a corpus with the noise of an epoch; `source` and `target` are the
         lengths without it, both with the same number of special tokens in every row."""
         corpus = self._corpora[number]
-        chosen = self.choose(epoch, number, np.arange(len(corpus)))
+        (chosen,) = self.choose(epoch, [(number, np.arange(len(corpus)))])
         sides = []
         for side, widths, growth in zip((corpus.source, corpus.target), (source, target), (0, 1), strict=True):
             before = side.lengths
