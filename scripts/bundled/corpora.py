@@ -1,4 +1,4 @@
-"""The corpora of the bundled translator: where their lines lie, and which English lines a language has no pair for."""
+"""The corpora of the bundled translator: where their lines lie, and which lines are translated."""
 
 import functools
 import lzma
@@ -40,13 +40,11 @@ def thinned(items: Sequence[T], most: int, name: str) -> list[T]:
     return [items[index] for index in sorted(random.Random(f"{SEED} {name}").sample(range(len(items)), most))]
 
 
-def english_without(data: Path, language: str, general: int) -> list[str]:
-    """English lines that have no translation into a language: `general` lines of text, and all everyday sentences."""
+def english_text(data: Path, general: int) -> list[str]:
+    """English lines to translate: `general` lines of text, and all everyday sentences, whichever language has them."""
     shares = {"wikipedia": 0.73, "textbooks": 0.2, "common-voice": 0.07}
     text = [line for name in GENERAL for line in some(data, f"mono/{name}.en", round(general * shares[name]))]
-    text += [line for other in LANGUAGES for name in EVERYDAY for line in lines(data, f"en-{other}/{name}.en")]
-    paired = {line for name in EVERYDAY for line in lines(data, f"en-{language}/{name}.en")}
-    return [line for line in dict.fromkeys(text) if line not in paired]
+    return text + [line for other in LANGUAGES for name in EVERYDAY for line in lines(data, f"en-{other}/{name}.en")]
 
 
 def shared_english(data: Path, name: str) -> dict[str, dict[str, str]]:

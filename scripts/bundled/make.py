@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from corpora import EVERYDAY, LANGUAGES, english_without, lines, some, thinned, tokenizer_sample, write_lines
+from corpora import EVERYDAY, LANGUAGES, english_text, lines, some, thinned, tokenizer_sample, write_lines
 from pairs import cross_pairs, good_pairs, is_faithful, openings, read_pairs, write_pairs
 
 VOCABULARY = 28_000
 PARLIAMENT = {"de": 750_000, "fr": 400_000, "it": 650_000}
 """Pairs of Europarl that are learnt from."""
-GENERAL = {"de": 450_000, "fr": 600_000, "it": 350_000, "hi": 350_000}
+GENERAL = {"de": 450_000, "fr": 850_000, "it": 350_000, "hi": 350_000}
 """English lines of general text that are translated into each language."""
 SPEECH = 150_000
 """Lines of Europarl that OPUS-MT translates in each direction, beside what people translated."""
@@ -49,9 +49,17 @@ BACK = """
 [[data.train]]
 source_language = "en"
 target_language = "{language}"
-pairs = ["back/en-{language}.tsv", "back/{language}-en.tsv"]
+pairs = "back/en-{language}.tsv"
+weight = 0
+reverse_weight = 1
+
+[[data.train]]
+source_language = "en"
+target_language = "{language}"
+pairs = "back/{language}-en.tsv"
+reverse_weight = 0
 """
-"""The translations of the first round, as a corpus of the second teacher."""
+"""The translations of the first round, as corpora of the second teacher: it learns to write what people wrote."""
 
 Direction = tuple[str, str]
 
@@ -143,9 +151,10 @@ def _words(at: Folders, language: str) -> list[tuple[str, str]]:
 def make_texts(at: Folders) -> None:
     """Gather the texts that are translated, one file per direction."""
     for language in LANGUAGES:
-        english = english_without(at.data, language, GENERAL[language])
+        english = english_text(at.data, GENERAL[language])
         other = some(at.data, f"mono/wikipedia.{language}", ARTICLES)
-        other += lines(at.data, f"mono/common-voice.{language}")
+        for name in (f"mono/common-voice.{language}", *(f"en-{language}/{name}.{language}" for name in EVERYDAY)):
+            other += lines(at.data, name)
         if language == "fr":
             spoken, speech = (read_pairs(at.work / "parliament" / f"en-{code}.tsv") for code in ("de", "fr"))
             english += [text for text, _ in thinned(spoken, SPEECH, "english")]
@@ -191,16 +200,18 @@ def make_cross(at: Folders, round: int) -> None:
 
 
 def make_student(at: Folders, round: int) -> None:
-    """Train the small model on the corpora and on what the teachers translated."""
-    _train(at, round, "student", (RECIPES / "student.toml").read_text(encoding="utf-8"))
+    """Train the small model on the corpora and on what the teachers translated; the second from the first on."""
+    recipe = (RECIPES / "student.toml").read_text(encoding="utf-8")
+    start = ("--init", at.round(round - 1) / "student", "--set", "text.folder=") if round > 1 else ()
+    _train(at, round, "student", recipe, *start)
 
 
-def _train(at: Folders, round: int, name: str, recipe: str) -> None:
+def _train(at: Folders, round: int, name: str, recipe: str, *start: str | Path) -> None:
     folder = at.round(round)
     path = folder / f"{name}.toml"
     path.write_text(recipe, encoding="utf-8")
-    settings = ["data.folder=.", "data.cache=cache", *at.settings]
-    headwise("train", path, "--out", name, "--set", *settings, inside=folder)
+    settings = ("--set", "data.folder=.", "--set", "data.cache=cache", *(f"--set={each}" for each in at.settings))
+    headwise("train", path, "--out", name, *start, *settings, inside=folder)
 
 
 def _translate(at: Folders, folder: Path, models: Mapping[Direction, Path]) -> None:

@@ -360,6 +360,8 @@ class CorpusConfig(Checked):
     """Empty: the languages of the data table."""
     weight: NotNegative = 1.0
     """How often an epoch uses each pair; 0.5: another half of them each epoch."""
+    reverse_weight: NotNegative | None = None
+    """The weight of the opposite direction, with `both_directions`. None: the same; 0: only the forward one."""
     licence: str = ""
     """Named in the model card."""
 

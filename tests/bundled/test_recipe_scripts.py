@@ -67,12 +67,13 @@ def test_the_worst_scores_are_dropped(scripts: Any, tmp_path: Path) -> None:
     assert len(dropped) == 5
 
 
-def test_english_lines_that_have_a_pair_are_not_translated(scripts: Any, tmp_path: Path) -> None:
-    write(tmp_path, "mono/wikipedia.en", "General text.", "Hello.")
-    write(tmp_path, "en-de/tatoeba.en", "Hello.", "Only German has this.")
+def test_everyday_sentences_of_all_languages_are_translated(scripts: Any, tmp_path: Path) -> None:
+    write(tmp_path, "mono/wikipedia.en", "General text.", "More text.")
+    write(tmp_path, "en-de/tatoeba.en", "Only German has this.")
     write(tmp_path, "en-it/tatoeba.en", "Only Italian has this.")
-    assert scripts.english_without(tmp_path, "de", 100) == ["General text.", "Only Italian has this."]
-    assert scripts.english_without(tmp_path, "it", 100) == ["General text.", "Hello.", "Only German has this."]
+    everyday = ["Only German has this.", "Only Italian has this."]
+    assert scripts.english_text(tmp_path, 100) == ["General text.", "More text.", *everyday]
+    assert len(scripts.english_text(tmp_path, 1)) == 1 + len(everyday)
 
 
 def test_a_draw_is_always_the_same_and_in_order(scripts: Any) -> None:

@@ -83,7 +83,8 @@ class PairPreparation:
             source, target = corpus_languages(corpus, data)
             train.append(TrainCorpus(encoded, corpus.weight, source, target))
             if data.both_directions:
-                train.append(TrainCorpus(encoded.swapped(), corpus.weight, target, source))
+                weight = corpus.weight if corpus.reverse_weight is None else corpus.reverse_weight
+                train.append(TrainCorpus(encoded.swapped(), weight, target, source))
         valid = []
         for index, (source, target) in enumerate(description["valid"]):
             forward = _open_valid(home / f"valid-{index}", source, target)
