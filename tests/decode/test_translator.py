@@ -23,6 +23,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.load import save_model
 from headwise.recipe import replaced
+from headwise.text.capitals import NormalCase
 from tests.taught import PAIRS, SHAPE, SOURCES, TARGETS, taught, translator
 
 MIXED = [
@@ -590,3 +591,33 @@ def test_decoder_input_of_a_given_translation() -> None:
     source, shown = engine.pair_ids(SOURCES[0], TARGETS[0], source="en", target="de")
     assert source == engine.source_ids(SOURCES[0], source="en", target="de")
     assert shown == [engine.tokenizer.sos, *engine.tokenizer.encode(TARGETS[0])]
+
+
+# --- capitals ------------------------------------------------------------------------------------------
+
+
+def test_capitals_are_translated_in_normal_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, normal = translator(), SOURCES[0]
+    monkeypatch.setattr(NormalCase, "of", lambda self, text, nouns: normal)
+    expected, found = engine.translate([normal, normal.upper()], candidates=3, alignments=True)
+    assert found.text == expected.text.upper() != expected.text
+    assert [each.text for each in found.alternatives] == [each.text.upper() for each in expected.alternatives] != []
+    assert found.alignment == expected.alignment != []
+    assert found.tokens == engine.tokenizer.pieces(engine.tokenizer.encode_target(found.text))
+    assert math.isclose(found.score, expected.score, abs_tol=1e-4)
+
+
+def test_what_reaches_the_model_is_in_normal_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = translator()
+    seen = spied(engine, monkeypatch)
+    engine.translate(["THE CAT SEES AN APPLE.", "The cat"])
+    assert seen == ["The cat sees an apple.", "The cat"]
+
+
+def test_capitals_stay_if_they_are_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, text = translator(), SOURCES[0].upper()
+    seen = spied(engine, monkeypatch)
+    engine.translate(text, recase=False)
+    prefix = TARGETS[0].split()[0]
+    assert engine.translate(text, prefix=prefix).text.startswith(prefix)
+    assert seen == [text, text]

@@ -92,6 +92,9 @@ the text; with --alignments the word alignment (source-target, counted from 0).
         action="store_true",
         help="do not translate again where numbers are missing or a translation is far too long",
     )
+    command.add_argument(
+        "--no-recase", action="store_true", help="translate texts in capitals as they are, not in normal case"
+    )
     command.add_argument("--prefix", default="", metavar="TEXT", help="every translation begins with TEXT")
     add_sampling(command)
 
@@ -109,6 +112,7 @@ def run_translate(args: argparse.Namespace) -> int:
         seed=args.seed,
         alignments=args.alignments or args.json,
         repair=not args.no_repair,
+        recase=not args.no_recase,
     )
     if is_file_to_file(args):
         return translate_file(args, options)

@@ -38,6 +38,8 @@ class TranslateOptions:
     repair: bool = True
     """Translate again where numbers are missing, and where a translation repeats itself or has more than three times
     the characters of its source. Samples are never repaired."""
+    recase: bool = True
+    """Translate texts in capitals in normal case, and put their translations in capitals; not with a prefix."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.beam <= WIDEST:
@@ -74,6 +76,7 @@ class TranslateKeywords(TypedDict, total=False):
     exact: bool
     alignments: bool
     repair: bool
+    recase: bool
 
 
 @dataclass(frozen=True)

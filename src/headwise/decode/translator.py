@@ -34,8 +34,9 @@ from headwise.decode.translation import TranslateKeywords, TranslateOptions, Tra
 from headwise.errors import ConfigError, DataError
 from headwise.files.digest import bytes_digest
 from headwise.models.folder.description import INT8, LoadedModel
+from headwise.text.capitals import NormalCase, in_capitals
 from headwise.text.given_texts import check_texts
-from headwise.text.language.codes import Direction
+from headwise.text.language.codes import Direction, short_code
 
 if TYPE_CHECKING:
     import torch
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from headwise.decode.bulk.share import Share
     from headwise.decode.bulk.translate_file import FileTranslation
     from headwise.models.encoder_decoder import EncoderDecoder
+
+CAPITAL_NOUNS = ("de", "lb")
+"""Languages that write nouns with a capital initial."""
 
 STREAM_CHUNK = 1024
 """Texts of a stream that are sorted and batched together."""
@@ -306,6 +310,10 @@ class Translator:
         options: TranslateOptions,
         progress: Callable[[int], None] | None,
     ) -> list[Translation]:
+        shouted = {i: text for i, text in enumerate(texts) if options.recase and not prefix and in_capitals(text)}
+        if shouted:
+            nouns = short_code(frame.direction[0]) in CAPITAL_NOUNS
+            texts = [self._normal_case.of(text, nouns) if i in shouted else text for i, text in enumerate(texts)]
         encoded = self.tokenizer.encode_batch(texts)
         parts = [self._framer.parts(text, ids, frame) for text, ids in zip(texts, encoded, strict=True)]
         sources = [part.source for each in parts for part in each]
@@ -317,7 +325,18 @@ class Translator:
             second = second_search(again, self._sentences, self._framer, frame, (prefix, forced), options)
             found = repair_texts(parts, found, second)
         candidates = iter(found)
-        return [join_parts(each, [next(candidates) for _ in each]) for each in parts]
+        joined = [join_parts(each, [next(candidates) for _ in each]) for each in parts]
+        return [self._in_capitals(each, shouted[i]) if i in shouted else each for i, each in enumerate(joined)]
+
+    def _in_capitals(self, found: Translation, source: str) -> Translation:
+        text = self._normal_case.capitals(found.text, source)
+        tokens = self.tokenizer.pieces(self.tokenizer.encode_target(text))
+        others = [self._in_capitals(each, source) for each in found.alternatives]
+        return replace(found, text=text, tokens=tokens, alternatives=others)
+
+    @cached_property
+    def _normal_case(self) -> NormalCase:
+        return NormalCase(self.tokenizer)
 
     def _candidates(
         self,

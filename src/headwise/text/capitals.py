@@ -1,0 +1,58 @@
+"""Text in capitals: normal case for the model, and capitals again for its translation.
+
+Models see little text in capitals: it falls into many small tokens. In normal case they translate it far better.
+"""
+
+import re
+
+from headwise.text.tokenizer import Tokenizer
+
+_MACHINE = r"<[^<>]*>|\{+[^{}]*\}+|[^\s<>{}]*[@/\\%$_=&#|\d][^\s<>{}]*?(?=[.,:;!?…)\"'»]*(?:[\s<>{}]|$))"
+"""A word for machines: a tag, a placeholder, a URL, a product number."""
+_WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
+_MACHINE_OR_WORD = re.compile(rf"(?P<machine>{_MACHINE})|{_WORD}")
+_FIRST_LETTER = re.compile(r"(^|[.!?…]\s+)(\W*)([^\W\d_])")
+
+
+def in_capitals(text: str) -> bool:
+    """Whether all words of a text, of which one has two letters at least, are in capitals.
+
+    Words for machines do not count: `VISIT https://example.org` is in capitals.
+    """
+    words = [match[0] for match in _MACHINE_OR_WORD.finditer(text) if match["machine"] is None]
+    return any(len(word) > 1 for word in words) and all(word != word.lower() and word == word.upper() for word in words)
+
+
+class NormalCase:
+    """Puts text in capitals into normal case, and translations of it into capitals."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[tuple[str, bool], str] = {}
+
+    def of(self, text: str, nouns: bool) -> str:
+        """A text in normal case; `nouns`: in a language with capital initials of nouns, German.
+
+        The tokenizer knows how words are written: "BERLIN" is "Berlin", and "NATO" stays, since these have fewer tokens
+        than "berlin" and "nato".
+        """
+        lower = _MACHINE_OR_WORD.sub(lambda match: match["machine"] or self._word(match[0], nouns), text)
+        return _FIRST_LETTER.sub(lambda match: match[1] + match[2] + match[3].upper(), lower)
+
+    def capitals(self, text: str, source: str) -> str:
+        """A translation in capitals, but for the words for machines that its source has."""
+        kept = {match["machine"] for match in _MACHINE_OR_WORD.finditer(source) if match["machine"]}
+        if not kept:
+            return text.upper()
+        longest_first = sorted(kept, key=len, reverse=True)
+        parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
+        return "".join(part if part in kept else part.upper() for part in parts)
+
+    def _word(self, word: str, nouns: bool) -> str:
+        found = self._known.get((word, nouns))
+        if found is None:
+            forms = {form: self._tokenizer.encode(form) for form in (word.lower(), word.capitalize(), word)}
+            # In the vocabulary, frequent tokens come first, which tells nouns from other words.
+            found = min(forms, key=lambda form: (len(forms[form]), sum(forms[form]) if nouns else 0))
+            self._known[word, nouns] = found
+        return found

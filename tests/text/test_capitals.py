@@ -1,0 +1,67 @@
+"""Text in capitals: when it is that, its normal case, and the way back."""
+
+import pytest
+
+from headwise.text.capitals import NormalCase, in_capitals
+from headwise.text.tokenizer import Tokenizer
+from tests.text.corpus import CORPUS, trained
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["HELLO WORLD", "OK", "NO SMOKING!", "I AM HERE.", "ÄPFEL, 3 KG", "VISIT https://example.org NOW", "HI {name}"],
+)
+def test_text_in_capitals(text: str) -> None:
+    assert in_capitals(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Hello",
+        "I",
+        "A 4",
+        "Hello WORLD",
+        "NATO is here",
+        "नमस्ते",
+        "X-200",
+        "123",
+        "https://EXAMPLE.ORG/A",
+        "HI नमस्ते",
+    ],
+)
+def test_text_that_is_not_in_capitals(text: str) -> None:
+    assert not in_capitals(text)
+
+
+def test_words_are_written_as_the_tokenizer_knows_them() -> None:
+    texts = [
+        f"here in {town} is the {word} of NATO" for town in ("Berlin", "Rome", "Oslo") for word in ("camp", "ship")
+    ]
+    texts.append("der Brief liegt hier")
+    case = NormalCase(trained("unigram", CORPUS + texts * 100))
+    assert case.of("THE CAMP IN BERLIN OF NATO. HERE IS THE SHIP!", nouns=False) == (
+        "The camp in Berlin of NATO. Here is the ship!"
+    )
+    assert case.of("HIER LIEGT DER BRIEF", nouns=True) == "Hier liegt der Brief"
+
+
+def test_words_for_machines_stay_on_both_ways(subwords: Tokenizer) -> None:
+    case = NormalCase(subwords)
+    source = "THE OLD <b>SAILOR</b> REPAIRS {name}: https://example.org/Old"
+    normal = case.of(source, nouns=False)
+    assert normal == "The old <b>sailor</b> repairs {name}: https://example.org/Old"
+    assert case.capitals(normal, source) == source
+    assert case.capitals("Das Boot von {name}.", source) == "DAS BOOT VON {name}."
+    assert case.capitals("große Straße", "BIG STREET") == "GROSSE STRASSE"
+
+
+def test_a_tokenizer_of_capitals_keeps_them() -> None:
+    case = NormalCase(trained("unigram", [text.upper() for text in CORPUS]))
+    assert case.of("THE OLD SAILOR REPAIRS A WOODEN BOAT.", nouns=False) == "THE OLD SAILOR REPAIRS A WOODEN BOAT."
+
+
+def test_every_kind_of_tokenizer_keeps_the_letters(tokenizer: Tokenizer) -> None:
+    text = "THE OLD SAILOR REPAIRS THE MACHINE! 窓 ספרים"
+    assert NormalCase(tokenizer).of(text, nouns=True).upper() == text
