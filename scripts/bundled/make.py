@@ -4,7 +4,7 @@
     python scripts/bundled/make.py DATA OPUS WORK --only tokenizer words
 
 DATA holds the corpora (docs/bundled-model.md lists them), OPUS the folders opus-mt-en-fr and opus-mt-fr-en, and WORK
-receives everything that is made. A step whose result is there is not repeated. The first four steps need a CPU only;
+receives everything that is made. A step whose result is there is not repeated. The first five steps need a CPU only;
 for the rest, one GPU.
 """
 
@@ -16,12 +16,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from corpora import EVERYDAY, LANGUAGES, english_text, lines, some, thinned, tokenizer_sample, write_lines
-from pairs import cross_pairs, good_pairs, is_faithful, openings, read_pairs, write_pairs
+from pairs import cross_pairs, good_pairs, is_faithful, openings, phrasebook, read_pairs, write_pairs
 
 VOCABULARY = 28_000
 PARLIAMENT = {"de": 750_000, "fr": 400_000, "it": 650_000}
@@ -42,8 +42,10 @@ RECIPES = Path(__file__).resolve().parents[2] / "recipes" / "bundled"
 DIRECTIONS = [pair for language in LANGUAGES for pair in (("en", language), (language, "en"))]
 FRENCH = [pair for pair in DIRECTIONS if "fr" in pair]
 OTHERS = [pair for pair in DIRECTIONS if "fr" not in pair]
-SHARED = ("data", "tokenizer", "parliament", "words")
-"""What both rounds use."""
+LAST = 3
+"""The last round: longer training of the student, with what the second teacher made."""
+SHARED = ("data", "tokenizer", "parliament", "words", "phrases", "again")
+"""What all rounds use."""
 
 BACK = """
 [[data.train]]
@@ -78,7 +80,7 @@ class Folders:
         return self.work / "texts" / f"{'-'.join(direction)}.{direction[0]}"
 
     def round(self, number: int) -> Path:
-        """The folder of a round, with links to what both rounds use."""
+        """The folder of a round, with links to what all rounds use."""
         folder = self.work / f"round-{number}"
         folder.mkdir(exist_ok=True)
         for name in SHARED:
@@ -148,6 +150,12 @@ def _words(at: Folders, language: str) -> list[tuple[str, str]]:
     return [(word, other) for word, other in found if word.lower() != other.lower()]  # mostly left untranslated
 
 
+def make_phrases(at: Folders) -> None:
+    """Write the phrasebook as pairs of all languages."""
+    for left, right, pairs in phrasebook():
+        write_pairs(at.work / "phrases" / f"{left}-{right}.tsv", pairs)
+
+
 def make_texts(at: Folders) -> None:
     """Gather the texts that are translated, one file per direction."""
     for language in LANGUAGES:
@@ -169,6 +177,13 @@ def make_texts(at: Folders) -> None:
 def make_french(at: Folders) -> None:
     """Translate into and from French with OPUS-MT."""
     _translate(at, at.work / "french", {pair: at.opus / f"opus-mt-{'-'.join(pair)}" for pair in FRENCH})
+
+
+def make_again(at: Folders) -> None:
+    """Translate OPUS-MT's French into English again: there is little other French text."""
+    inside = replace(at, work=at.work / "again")
+    write_lines(inside.text(("fr", "en")), (french for _, french in read_pairs(at.work / "french" / "en-fr.tsv")))
+    _translate(inside, inside.work, {("fr", "en"): at.opus / "opus-mt-fr-en"})
 
 
 def make_back(at: Folders) -> None:
@@ -200,7 +215,11 @@ def make_cross(at: Folders, round: int) -> None:
 
 
 def make_student(at: Folders, round: int) -> None:
-    """Train the small model on the corpora and on what the teachers translated; the second from the first on."""
+    """Train the small model on the corpora and on what the teachers translated; each round goes on from the last."""
+    for name in ("synthetic", "cross"):
+        link = at.round(round) / name
+        if not link.exists():  # the last round has the teacher of the one before
+            link.symlink_to(at.round(round - 1) / name, target_is_directory=True)
     recipe = (RECIPES / "student.toml").read_text(encoding="utf-8")
     start = ("--init", at.round(round - 1) / "student", "--set", "text.folder=") if round > 1 else ()
     _train(at, round, "student", recipe, *start)
@@ -254,7 +273,7 @@ def _keep_good(at: Folders, folder: Path, direction: Direction) -> str:
 
 def make_int8(at: Folders) -> None:
     """Convert the weights to int8."""
-    headwise("convert", at.round(2) / "student", at.work / "int8", "--precision", "int8")
+    headwise("convert", at.round(LAST) / "student", at.work / "int8", "--precision", "int8")
 
 
 def make_scores(at: Folders) -> None:
@@ -262,7 +281,8 @@ def make_scores(at: Folders) -> None:
     from headwise import Translator
     from headwise.evaluate import evaluate
 
-    models = {f"{name}-{round}": at.round(round) / name for round in (1, 2) for name in ("teacher", "student")}
+    models = {f"teacher-{round}": at.round(round) / "teacher" for round in range(1, LAST)}
+    models |= {f"student-{round}": at.round(round) / "student" for round in range(1, LAST + 1)}
     models |= {"int8": at.work / "int8"} | {path.name: path for path in sorted(at.opus.glob("opus-mt-*"))}
     results: dict[str, dict[str, dict[str, object]]] = {}
     for name, folder in models.items():
@@ -304,11 +324,14 @@ STEPS = {
     "tokenizer": Step(make_tokenizer, "tokenizer/tokenizer.json"),
     "parliament": Step(make_parliament, "parliament/en-it.tsv"),
     "words": Step(make_words, "words/en-hi.tsv"),
+    "phrases": Step(make_phrases, "phrases/it-hi.tsv"),
     "texts": Step(make_texts, "texts/hi-en.hi"),
     "french": Step(make_french, "french/fr-en.tsv"),
+    "again": Step(make_again, "again/fr-en.tsv"),
     **_round(1),
     "back": Step(make_back, "round-2/back/hi-en.tsv"),
     **_round(2),
+    f"student-{LAST}": Step(partial(make_student, round=LAST), f"round-{LAST}/student/scores.json"),
     "int8": Step(make_int8, "int8/config.json"),
     "scores": Step(make_scores, "scores.json"),
 }

@@ -81,6 +81,14 @@ def openings(data: Path, language: str) -> list[tuple[str, str]]:
     ]
 
 
+def phrasebook() -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """The phrases of `phrases.tsv` as pairs of all languages: what one says every day, and corpora lack."""
+    header, *rows = (Path(__file__).parent / "phrases.tsv").read_text(encoding="utf-8").splitlines()
+    columns = zip(*(row.split("\t") for row in rows), strict=True)
+    for (left, lefts), (right, rights) in itertools.combinations(zip(header.split("\t"), columns, strict=True), 2):
+        yield left, right, list(dict.fromkeys(zip(lefts, rights, strict=True)))
+
+
 def read_pairs(path: Path) -> list[tuple[str, str]]:
     """The pairs of a file that `write_pairs` wrote."""
     if not path.is_file():

@@ -1,8 +1,10 @@
 """The scripts of the bundled model's recipe: which lines are translated, which pairs are kept, how steps resume."""
 
 import lzma
+import re
 import sys
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,17 @@ def test_everyday_sentences_of_all_languages_are_translated(scripts: Any, tmp_pa
     everyday = ["Only German has this.", "Only Italian has this."]
     assert scripts.english_text(tmp_path, 100) == ["General text.", "More text.", *everyday]
     assert len(scripts.english_text(tmp_path, 1)) == 1 + len(everyday)
+
+
+def test_the_phrasebook_has_pairs_of_all_languages(scripts: Any) -> None:
+    found = {(left, right): dict(pairs) for left, right, pairs in scripts.pairs.phrasebook()}
+    assert {*found} == {*combinations(("en", "de", "fr", "it", "hi"), 2)}
+    assert found["en", "it"]["Good morning!"] == "Buongiorno!"
+    assert found["de", "hi"]["Guten Morgen!"] == "सुप्रभात!"
+    for (left, right), pairs in found.items():
+        assert len(pairs) > 900, (left, right)
+        assert all(one.strip() == one != "" != other == other.strip() for one, other in pairs.items())
+        assert right != "hi" or all(re.search("[ऀ-ॿ]", other) for other in pairs.values())
 
 
 def test_a_draw_is_always_the_same_and_in_order(scripts: Any) -> None:

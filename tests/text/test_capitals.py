@@ -39,12 +39,12 @@ def test_words_are_written_as_the_tokenizer_knows_them() -> None:
     texts = [
         f"here in {town} is the {word} of NATO" for town in ("Berlin", "Rome", "Oslo") for word in ("camp", "ship")
     ]
-    texts.append("der Brief liegt hier")
+    texts.append("hier liegt Brief hier")
     case = NormalCase(trained("unigram", CORPUS + texts * 100))
     assert case.of("THE CAMP IN BERLIN OF NATO. HERE IS THE SHIP!", nouns=False) == (
         "The camp in Berlin of NATO. Here is the ship!"
     )
-    assert case.of("HIER LIEGT DER BRIEF", nouns=True) == "Hier liegt der Brief"
+    assert case.of("LIEGT HIER BRIEF?", nouns=True) == "Liegt hier Brief?"
 
 
 def test_words_for_machines_stay_on_both_ways(subwords: Tokenizer) -> None:
