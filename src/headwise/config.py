@@ -501,6 +501,10 @@ class TrainConfig(Checked):
     agreement: NotNegative = 0.0
     """Translation: weight of R-Drop's loss (5 in its paper). Each batch passes twice with different dropout, and the
     two predictions are trained to agree. It takes twice the time, and helps where data is scarce."""
+    guided_alignment: NotNegative = 0.0
+    """Translation: weight of the loss that trains one head of the decoder's cross-attention to align words, those of
+    the target with their translations in the source (0.1 in docs/alignment.md). Translation with alignments then uses
+    that head. 0: off."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto: bfloat16 autocast on a GPU that has it, float32 elsewhere. bfloat16 is faster on recent server CPUs too."""
     device: str = "auto"

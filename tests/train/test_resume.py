@@ -32,6 +32,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "attention dropout": {"text.kind": "bytes", "model.attention.dropout": 0.2, "train.accumulate": 1},
     "packed": {"text.sampling": 0.1, "train.packed": "always", "train.batch_tokens": 384},
     "noise": {"text.sampling": 0.2, "data.noise.preset": "usual", "data.noise.upper": 0.5},
+    "guided": {"text.sampling": 0.2, "data.noise.preset": "usual", "train.guided_alignment": 0.2},
+    "guided, packed": {"train.guided_alignment": 0.2, "train.packed": "always", "train.batch_tokens": 384},
     "noise, packed": {"data.noise.preset": "usual", "train.packed": "always", "train.batch_tokens": 384},
     "a mean of checkpoints": {"text.kind": "bytes", "train.average": 4},
 }
@@ -68,13 +70,13 @@ def press_ctrl_c(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def disturbed(call: int, action: Callable[[], None]) -> Callable[..., Objective]:
-    def factory(smoothing: float, agreement: float = 0.0) -> Objective:
+    def factory(smoothing: float, *more: Any) -> Objective:
         calls = itertools.count(1)
 
         def objective(model: nn.Module, batch: PaddedBatch) -> TokenLoss:
             if next(calls) == call:
                 action()
-            return teacher_forcing(smoothing, agreement)(model, batch)
+            return teacher_forcing(smoothing, *more)(model, batch)
 
         return objective
 

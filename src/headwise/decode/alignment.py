@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 Alignment = list[tuple[int, int]]
+AlignmentHead = tuple[int, ...]
+"""Layer and head, from 0, that were trained to align words; empty: the mean of the heads of `alignment_layer`."""
 
 
 def alignment_layer(layers: int) -> int:
@@ -16,6 +19,14 @@ def alignment_layer(layers: int) -> int:
     It is the last but one: the last one already attends to the word that comes next.
     """
     return max(0, layers - 2)
+
+
+def token_rows(attention: NDArray[Any], head: AlignmentHead) -> NDArray[Any]:
+    """The rows of an attention that belong to the tokens of a translation, out of one for each input of the decoder.
+
+    Usually it is the row that predicts a token. A trained head aligns the token that it is given, one row later.
+    """
+    return attention[1:] if head else attention
 
 
 def align(attention: ArrayLike, source_words: Sequence[int], target_words: Sequence[int]) -> Alignment:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headwise.decode.alignment import alignment_layer
+from headwise.decode.alignment import AlignmentHead, alignment_layer
 from headwise.decode.batching import by_budget, padded
 from headwise.models.encoder_decoder import EncoderDecoder
 
@@ -35,14 +35,19 @@ def log_probabilities(model: EncoderDecoder, sources: Rows, targets: Rows, sos: 
 
 
 @torch.inference_mode()
-def cross_attention(model: EncoderDecoder, sources: Rows, targets: Rows) -> list[NDArray[Any]]:
-    """Cross-attention weights of each pair of ids, averaged over the heads: [T, S], padded.
+def cross_attention(
+    model: EncoderDecoder, sources: Rows, targets: Rows, head: AlignmentHead = ()
+) -> list[NDArray[Any]]:
+    """Cross-attention weights of each pair of ids, of one head or averaged over those of `alignment_layer`.
 
-    They come from the layer that aligns words best, `alignment_layer`.
+    [T, S] for each pair, padded.
     """
     encoded = model.encode(_padded(model, sources))
     cross_weights = model.decode(_padded(model, targets), encoded, capture=True).cross_weights
-    weights = cross_weights[alignment_layer(len(cross_weights))].mean(1)  # [pairs, T, S]
+    if head:
+        weights = cross_weights[head[0]][:, head[1]]  # [pairs, T, S]
+    else:
+        weights = cross_weights[alignment_layer(len(cross_weights))].mean(1)
     return list(weights.float().cpu().numpy())
 
 

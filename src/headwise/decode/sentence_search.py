@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headwise.decode.alignment import Alignment, align
+from headwise.decode.alignment import Alignment, AlignmentHead, align, token_rows
 from headwise.decode.engines.engine import Aligner, Engine
 from headwise.decode.framing import DirectionFrame
 from headwise.decode.search.hypothesis import Hypothesis
@@ -32,6 +32,7 @@ class SentenceSearch:
     shortlist: Shortlists | None
     model: Callable[[], EncoderDecoder]
     """The PyTorch model, for alignments where the engine does not compute any; built at the first call."""
+    alignment_head: AlignmentHead = ()
 
     def candidates(
         self,
@@ -103,14 +104,17 @@ class SentenceSearch:
         aligned = [sources[row] for row, hypotheses in enumerate(found) for _ in hypotheses]
         targets = [[sos, *h.tokens] for hypotheses in found for h in hypotheses]
         if isinstance(self.engine, Aligner):
-            attention = self.engine.attention(aligned, targets)
+            attention = self.engine.attention(aligned, targets, self.alignment_head)
         else:
             from headwise.decode.scoring import cross_attention  # loads PyTorch
 
-            attention = cross_attention(self.model(), aligned, targets)
+            attention = cross_attention(self.model(), aligned, targets, self.alignment_head)
         alignments = iter(
-            # Row t is the attention that led to token t: the query there is the token before it.
-            align(weights, self.tokenizer.word_ids(source), self.tokenizer.word_ids(target[1:]))
+            align(
+                token_rows(weights, self.alignment_head),
+                self.tokenizer.word_ids(source),
+                self.tokenizer.word_ids(target[1:]),
+            )
             for weights, source, target in zip(attention, aligned, targets, strict=True)
         )
         return [[next(alignments) for _ in hypotheses] for hypotheses in found]

@@ -95,7 +95,12 @@ class Translator:
         self.shortlist = choose_shortlists(shortlist, self._engine, self.folder, self.tokenizer)
         """Tokens that a translation may have, by source token; None: all."""
         self._sentences = SentenceSearch(
-            self._engine, self.tokenizer, self.config.position_limit, self.shortlist, lambda: self.model
+            self._engine,
+            self.tokenizer,
+            self.config.position_limit,
+            self.shortlist,
+            lambda: self.model,
+            self.task.alignment_head,
         )
 
     # --- the model -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from headwise.config import ModelConfig
 from headwise.errors import ConfigError
 from headwise.models import blocks
-from headwise.nn.attention import MultiHeadAttention
+from headwise.nn.attention import Guide, MultiHeadAttention
 from headwise.nn.cache import LayerCache
 from headwise.nn.context import PADDED, Context, Layout
 from headwise.nn.dropout import Dropout
@@ -96,6 +96,7 @@ class EncoderDecoder(nn.Module):
         cache: Sequence[LayerCache] = (),
         capture: bool = False,
         layout: Layout = PADDED,
+        guide: Guide | None = None,
     ) -> StackOutput:
         """Decode the target ids [B, T], which follow those in the cache, to hidden states.
 
@@ -122,6 +123,7 @@ class EncoderDecoder(nn.Module):
             layout=layout,
             memory_layout=encoded.layout,
             capture=capture,
+            guide=guide,
         )
         output: StackOutput = self.decoder(x, context, cache)
         return output

@@ -165,3 +165,49 @@ class MultiHeadAttention(nn.Module):
 
     def _split(self, x: Tensor, heads: int) -> Tensor:
         return x.view(*x.shape[:-1], heads, self.head_width).transpose(1, 2)  # [B, heads, T, K]
+
+
+class Guide(NamedTuple):
+    """Guided attention: where one head of cross-attention is to attend to, so that it aligns words (Garg et al., 2019).
+
+    Fused and packed attention never hold weights: those of the guided head are computed beside them.
+    """
+
+    layer: int
+    head: int
+    links: Tensor
+    """[B, T]: the position in the memory that each query is to attend to; below 0: any. Where sentences are packed,
+    the position in its own sentence."""
+
+
+def guided_log_weights(
+    attention: MultiHeadAttention, x: Tensor, memory: Tensor, mask: Tensor | None, guide: Guide
+) -> Tensor:
+    """The log-weights of the links, [B, T], for x [B, T, D] and a memory [B, S, memory width]; 0 without a link.
+
+    `mask` is [B, 1, 1, S], True = may attend.
+    """
+    query, key = one_head(attention, x, memory, guide.head)
+    scores = (query @ key.transpose(1, 2)).float()  # [B, T, S]
+    if mask is not None:
+        scores = scores + additive(mask.squeeze(1), scores.dtype)
+    linked = guide.links >= 0
+    found = scores.log_softmax(-1).gather(-1, guide.links.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+    return found.where(linked, 0.0)
+
+
+def one_head(attention: MultiHeadAttention, x: Tensor, memory: Tensor, head: int) -> tuple[Tensor, Tensor]:
+    """The scaled queries and the keys of one head: [B, T, K], [B, S, K]."""
+    width = attention.head_width
+    group = head * attention.key_value_heads // attention.heads
+    query = _projected(attention.query, x, slice(head * width, (head + 1) * width))
+    key = _projected(attention.key, memory, slice(group * width, (group + 1) * width))
+    return query * attention.score_scale, key
+
+
+def _projected(projection: nn.Module, x: Tensor, part: slice) -> Tensor:
+    """A part of the output of a projection."""
+    if type(projection) is not nn.Linear:  # LoRA
+        whole: Tensor = projection(x)
+        return whole[..., part]
+    return F.linear(x, projection.weight[part], None if projection.bias is None else projection.bias[part])

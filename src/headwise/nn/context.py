@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from headwise.nn.attention import MultiHeadAttention
+from headwise.nn.attention import Guide, MultiHeadAttention, guided_log_weights
 from headwise.nn.cache import KeyValues
 from headwise.nn.masks import Pattern, padding_mask
 from headwise.nn.positions import PositionEncoding, Rotation
@@ -17,6 +17,7 @@ class AttentionRecord(NamedTuple):
     keys_values: KeyValues | None = None
     """For the cache of the next step; None where there is no next step."""
     weights: Tensor | None = None  # [B, H, T, S], if captured
+    guided: Tensor | None = None  # [B, T], see `Guide`
 
 
 class Layout(Protocol):
@@ -91,7 +92,10 @@ class Padded:
                 raise ValueError("a layer with cross-attention needs a memory")
             projected = attention.keys_values(context.memory)
         attended = attention(x, projected, mask=context.memory_mask, capture=context.capture)
-        return attended.output, AttentionRecord(projected, attended.weights)
+        guided = None
+        if context.guide is not None and context.memory is not None:
+            guided = guided_log_weights(attention, x, context.memory, context.memory_mask, context.guide)
+        return attended.output, AttentionRecord(projected, attended.weights, guided)
 
 
 PADDED = Padded()
@@ -115,3 +119,9 @@ class Context(NamedTuple):
     """Their layout in the memory."""
     capture: bool = False
     """Whether to return every head's attention weights (takes the explicit attention path)."""
+    guide: Guide | None = None
+    """Where one head of cross-attention is to attend to, in training."""
+
+    def for_layer(self, index: int) -> "Context":
+        """The context of one layer: a guide is for its own layer alone."""
+        return self if self.guide is None or self.guide.layer == index else self._replace(guide=None)

@@ -9,12 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from headwise.nn.attention import MultiHeadAttention
+from headwise.nn.attention import Guide, MultiHeadAttention, one_head
 from headwise.nn.cache import KeyValues
 from headwise.nn.context import AttentionRecord, Context
 from headwise.nn.kernels.short_attention import packed_attention, packed_cross_attention, packed_self_attention
 from headwise.nn.masks import EVERYTHING, Pattern
 from headwise.nn.positions import PositionEncoding, Rotation
+
+GUIDED_BLOCK = 128
+"""Queries that are compared with one window of keys by a guided head."""
 
 
 class Packed(NamedTuple):
@@ -54,7 +57,12 @@ class Packed(NamedTuple):
     ) -> tuple[Tensor, AttentionRecord]:
         if context.memory is None or not isinstance(context.memory_layout, Packed):
             raise ValueError("a packed target needs a memory that is packed in the same way")
-        return _attend(attention, x, context.memory, self, context.memory_layout), AttentionRecord()
+        there, guided = context.memory_layout, None
+        if context.guide is not None:
+            longest = max(self.longest, there.longest)
+            starts = self.starts, there.starts
+            guided = packed_guided_log_weights(attention, x, context.memory, *starts, longest, context.guide)
+        return _attend(attention, x, context.memory, self, there), AttentionRecord(guided=guided)
 
 
 def positions_in(starts: Tensor, count: int) -> Tensor:
@@ -111,3 +119,38 @@ def _project(x: Tensor, projections: tuple[nn.Linear, ...], heads: int, width: i
     biases = tuple(each.bias for each in projections if each.bias is not None)
     joint = F.linear(x, weight, torch.cat(biases) if biases else None)
     return joint.view(len(x), len(projections), heads, width)
+
+
+def packed_guided_log_weights(
+    attention: MultiHeadAttention,
+    x: Tensor,
+    memory: Tensor,
+    query_starts: Tensor,
+    key_starts: Tensor,
+    longest: int,
+    guide: Guide,
+) -> Tensor:
+    """`guided_log_weights` of packed sentences: x [1, N, D], memory [1, M, memory width] -> [1, N].
+
+    A block of queries is compared with a window of keys, which begins with those of its first query. The shapes are
+    the same for every batch. A window holds the sentences of its block unless they are more than twice as long in the
+    memory: what it does not hold counts as not linked.
+    """
+    query, key = (each.squeeze(0) for each in one_head(attention, x, memory, guide.head))  # [N, K], [M, K]
+    count, device = len(query), query.device
+    rows = torch.arange(-(-count // GUIDED_BLOCK) * GUIDED_BLOCK, device=device)
+    sentence = torch.searchsorted(query_starts[1:].contiguous(), rows, right=True).clamp(max=len(query_starts) - 2)
+    begin, end = (key_starts[sentence + after].long().view(-1, GUIDED_BLOCK, 1) for after in (0, 1))
+    places = begin[:, 0] + torch.arange(2 * (GUIDED_BLOCK + longest), device=device)  # [blocks, window]
+    # One row of zeros after the last key, and queries of zeros after the last one.
+    window = F.pad(key, (0, 0, 0, 1))[places.clamp(max=len(key))]  # [blocks, window, K]
+    query = F.pad(query, (0, 0, 0, len(rows) - count)).view(-1, GUIDED_BLOCK, query.size(-1))
+    scores = (query @ window.transpose(1, 2)).float()  # [blocks, GUIDED_BLOCK, window]
+    inside = (places[:, None] >= begin) & (places[:, None] < end)
+    links = F.pad(guide.links.squeeze(0), (0, len(rows) - count), value=-1).view(-1, GUIDED_BLOCK, 1)
+    linked = (links >= 0) & (end <= places[:, None, -1:] + 1)
+    # Rows without a link are not masked: a softmax over nothing would be NaN.
+    log_weights = scores.masked_fill(~inside & linked, float("-inf")).log_softmax(-1)
+    columns = (links + begin - begin[:, :1]).clamp(0, places.size(1) - 1)
+    found = log_weights.gather(-1, columns).where(linked, 0.0)
+    return found.flatten()[None, :count]

@@ -25,6 +25,7 @@ class LayerOutput(NamedTuple):
     cache: LayerCache
     self_weights: Tensor | None  # [B, H, T, T]
     cross_weights: Tensor | None  # [B, H, T, S]
+    guided: Tensor | None = None  # [B, T]
 
 
 class Layer(nn.Module):
@@ -59,7 +60,8 @@ class Layer(nn.Module):
             attention = self.cross_attention
             x, cross = self.cross_norm(x, lambda y: layout.attend_memory(attention, y, context, cache.memory))
         x, _ = self.feed_forward_norm(x, lambda y: (self.feed_forward(y), None))
-        return LayerOutput(x, LayerCache(own.keys_values, cross.keys_values), own.weights, cross.weights)
+        caches = LayerCache(own.keys_values, cross.keys_values)
+        return LayerOutput(x, caches, own.weights, cross.weights, cross.guided)
 
 
 class ParallelLayer(nn.Module):
@@ -105,6 +107,8 @@ class StackOutput(NamedTuple):
     """[B, H, T, T] per layer; empty unless captured."""
     cross_weights: tuple[Tensor, ...]
     """[B, H, T, S] per layer; empty unless captured, or without cross-attention."""
+    guided: Tensor | None = None
+    """[B, T]: the log-weights that the guided head gives to its links, 0 without a link; None without a guide."""
 
 
 class Stack(nn.Module):
@@ -130,7 +134,7 @@ class Stack(nn.Module):
         """x [B, T, D] -> hidden states, the cache of a next step, and the weights if captured."""
         outputs: list[LayerOutput] = []
         for index, layer in enumerate(self.in_order):
-            output: LayerOutput = layer(x, context, cache[index] if cache else None)
+            output: LayerOutput = layer(x, context.for_layer(index), cache[index] if cache else None)
             x = output.hidden
             outputs.append(output)
         return StackOutput(
@@ -138,4 +142,5 @@ class Stack(nn.Module):
             tuple(output.cache for output in outputs),
             tuple(output.self_weights for output in outputs if output.self_weights is not None),
             tuple(output.cross_weights for output in outputs if output.cross_weights is not None),
+            next((output.guided for output in outputs if output.guided is not None), None),
         )

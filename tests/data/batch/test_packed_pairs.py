@@ -11,6 +11,7 @@ import torch
 from headwise.data.batch.packed_pairs import PackedBatch, PackedPairStream, pack
 from headwise.data.batch.padded_pairs import PaddedPairStream
 from headwise.data.batch.stream import Position, batches_from, plans_from
+from headwise.data.batch.token_links import PairLinks
 from headwise.data.prepare.encoded_corpus import EncodedCorpus
 from headwise.data.prepare.result import TrainCorpus
 from headwise.models.build import build
@@ -20,9 +21,11 @@ from headwise.presets import preset_config
 from headwise.recipe import replaced
 from headwise.text.tokenizer import Ids, Keys
 from headwise.train.step.out_of_memory import halves
+from headwise.train.tasks.guided_alignment import Guidance
 from headwise.train.tasks.translation_task import teacher_forcing
 from tests.data import tiny
 from tests.data.batch.test_padded_pairs import lengths
+from tests.data.batch.test_token_links import random_table
 from tests.data.conftest import Encode
 
 BUDGET = 256
@@ -118,6 +121,7 @@ def test_places() -> None:
     assert positions_in(torch.tensor([0, 2, 5, 5]), 7).tolist() == [0, 1, 0, 1, 2, 0, 0]
 
 
+@pytest.mark.parametrize("guided", [False, True], ids=["plain", "guided"])
 @pytest.mark.parametrize(
     "shape",
     [
@@ -128,7 +132,7 @@ def test_places() -> None:
     ],
     ids=["base", "modern", "learned", "rotary"],
 )
-def test_loss_and_gradients_are_those_of_padded_batches(encode: Encode, shape: dict[str, object]) -> None:
+def test_loss_and_gradients_are_those_of_padded_batches(encode: Encode, shape: dict[str, object], guided: bool) -> None:
     shape = dict(shape)
     torch.manual_seed(0)
     config = replaced(
@@ -144,10 +148,11 @@ def test_loss_and_gradients_are_those_of_padded_batches(encode: Encode, shape: d
     )
     model = build(config, 300, 0)
     assert isinstance(model, EncoderDecoder)
-    stream = packed_stream(encode(lengths(40)))
+    links = PairLinks({("xx", "yy"): random_table(entries=40_000)}, [("xx", "yy")])
+    stream = packed_stream(encode(lengths(40)), links=links)
     batch = epoch(stream)[0]
     members = np.array([index for _, index in batch.examples])
-    objective = teacher_forcing(0.1)
+    objective = teacher_forcing(0.1, guided=Guidance(1, 2, 0.5) if guided else None)
 
     def figures(of: object) -> tuple[float, float, dict[str, torch.Tensor]]:
         model.zero_grad()
@@ -158,6 +163,8 @@ def test_loss_and_gradients_are_those_of_padded_batches(encode: Encode, shape: d
 
     loss, nll, gradients = figures(stream._rows.batch(members, 0))
     packed = figures(batch)
+    if guided:
+        assert loss > teacher_forcing(0.1)(model, batch).loss.item() + 1
     assert packed[:2] == pytest.approx((loss, nll), rel=1e-5)
     assert packed[2].keys() == gradients.keys()
     for name, gradient in gradients.items():

@@ -186,6 +186,8 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "other vocabulary": (lambda d: d.update(vocabulary=5), r"tokenizer has \d+ tokens, the model 5"),
     "no directions": (remove_directions, "damaged: .*directions"),
     "a lonely language": (lambda d: d["task"].update(directions=[["en"]]), "pairs of languages"),
+    "no such head": (lambda d: d["task"].update(alignment_head=[0, 99]), r"no layer and head \[0, 99\]"),
+    "half a head": (lambda d: d["task"].update(alignment_head=[0]), "no layer and head"),
     "unknown key": (lambda d: d["model"].update(depth=3), r"unknown key model\.depth"),
     "wrong type": (lambda d: d["model"].update(width="wide"), r"model\.width must be a whole number"),
     "unknown part": (lambda d: d["model"]["norm"].update(kind="none"), r"altered|unknown model\.norm"),

@@ -144,6 +144,10 @@ def noisy(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
     return translator(folder, out, {**settings, "data.noise.preset": "usual"})
 
 
+def guided(folder: Path, out: Path, settings: dict[str, Any]) -> Recipe:
+    return translator(folder, out, {**settings, "train.guided_alignment": 0.2})
+
+
 def _tables(recipe: Recipe) -> dict[str, Any]:
     from headwise.recipe import to_tables
 
@@ -159,6 +163,7 @@ TASKS = {
     "images": images,
     "lstm": lstm,
     "noise": noisy,
+    "guided": guided,
 }
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from headwise.data.batch.padded_pairs import PaddedBatch, PairRows, Sampler, SpecialTokens
 from headwise.data.batch.plan import POOL, Indices, Mixture, Widths
 from headwise.data.batch.stream import Planned, to_device
+from headwise.data.batch.token_links import NONE, PairLinks
 from headwise.data.noise.pair_noise import PairNoise
 from headwise.data.prepare.result import TrainCorpus
 from headwise.nn.packing import Packed, positions_in
@@ -57,6 +58,9 @@ class PackedBatch:
     """The corpus of each sentence and its index there."""
     source_tokens: int
     target_tokens: int
+    links: torch.Tensor | None = None
+    """[1, T] int64: the position in its source sentence that each shown token is linked to, or -1; for guided
+    alignment."""
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -90,6 +94,7 @@ class PackedBatch:
             self.examples[sentences],
             begins[1] - begins[0],
             ends[1] - ends[0],
+            None if self.links is None else self.links[:, target],
         )
 
     def to(self, device: torch.device) -> "PackedBatch":
@@ -111,13 +116,14 @@ class PackedPairStream:
         pool: int = POOL,
         *,
         noise: PairNoise | None = None,
+        links: PairLinks | None = None,
         position_limit: int = sys.maxsize,
     ) -> None:
         """`position_limit`: tokens of the longest sequence that the model accepts."""
         self.batch_tokens = batch_tokens
-        self.makers = noise.makers if noise else 1
         self.pool = pool
-        self._rows = rows = PairRows(corpora, tokens, seed, sampler, noise)
+        self._rows = rows = PairRows(corpora, tokens, seed, sampler, noise, links)
+        self.makers = rows.makers
         self._mixture = Mixture([len(each.corpus) for each in corpora], [each.weight for each in corpora], seed)
         widths = np.maximum(*rows.widths(0))
         longest = rows.longest_row
@@ -215,6 +221,7 @@ def pack(batch: PaddedBatch, pad: int, row: int, slots: int, longest: int) -> Pa
         [batch.examples[number] for number in kept.tolist()],
         int(source_lengths.sum()),
         int(target_lengths.sum()),
+        None if batch.links is None else _filled(batch.links.numpy()[kept][predicted], row, NONE)[None],
     )
 
 

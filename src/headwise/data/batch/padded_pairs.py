@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headwise.data.batch.plan import POOL, Indices, Mixture, Widths, by_length, cut, epoch_batches
 from headwise.data.batch.stream import Planned, to_device
+from headwise.data.batch.token_links import NONE, PairLinks
 from headwise.data.noise.pair_noise import PairNoise
 from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedSide, Flat, gather, run_indices
 from headwise.data.prepare.result import TrainCorpus
@@ -51,6 +52,9 @@ class PaddedBatch:
     """Source tokens without padding."""
     target_tokens: int
     """Tokens to predict: the target ids and EOS of each row."""
+    links: torch.Tensor | None = None
+    """[B, T] int64: the position in the source that each token of target[:, :-1] is linked to, or -1; for guided
+    alignment."""
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -61,7 +65,10 @@ class PaddedBatch:
 
     def part(self, rows: slice) -> "PaddedBatch":
         """Some of its rows. The token counts stay those of the whole batch: no loss depends on them."""
-        return replace(self, source=self.source[rows], target=self.target[rows], examples=self.examples[rows])
+        links = None if self.links is None else self.links[rows]
+        return replace(
+            self, source=self.source[rows], target=self.target[rows], examples=self.examples[rows], links=links
+        )
 
     def to(self, device: torch.device) -> "PaddedBatch":
         return to_device(self, device)
@@ -77,6 +84,7 @@ class PairRows:
         seed: int,
         sampler: Sampler | None = None,
         noise: PairNoise | None = None,
+        links: PairLinks | None = None,
     ) -> None:
         self.corpora = [each.corpus for each in corpora]
         self.pad = tokens.pad
@@ -87,6 +95,9 @@ class PairRows:
         self.seed = seed
         self.sampler = sampler
         self.noise = noise
+        self.links = links
+        self.makers = max([1, *(each.makers for each in (noise, links) if each is not None)])
+        """Batches to make at the same time."""
         self.ends = np.cumsum([len(corpus) for corpus in self.corpora], dtype=np.int64)
         self.source_widths = _widths([corpus.source for corpus in self.corpora], self.source_frames)
         self.target_widths = _widths([corpus.target for corpus in self.corpora], self.target_frames)
@@ -123,20 +134,36 @@ class PairRows:
     def batch(self, members: Indices, epoch: int, noisy: bool = True) -> PaddedBatch:
         corpora, indices = self._examples(members)
         source, target, source_tokens, target_tokens = [], [], 0, 0
+        groups: list[tuple[int, Flat, Flat]] = []
         for number, rows, those, (left, right) in self._pairs(corpora, indices, epoch, noisy):
             left = self._sampled(left, those, (epoch, number, 0))
             right = self._sampled(right, those, (epoch, number, 1))
+            groups.append((number, left, right))
             source.append(_CorpusRows(rows, self.source_frames[number], *left))
             target.append(_CorpusRows(rows, self.target_frames[number], *right))
             source_tokens += len(left.ids) + len(rows) * source[-1].framing
             target_tokens += len(right.ids) + len(rows) * (target[-1].framing - 1)  # the start token is given
         return PaddedBatch(
-            torch.from_numpy(self._padded(source, len(members))),
-            torch.from_numpy(self._padded(target, len(members))),
+            torch.from_numpy(_padded(source, len(members), self.pad)),
+            torch.from_numpy(_padded(target, len(members), self.pad)),
             list(zip(corpora.tolist(), indices.tolist(), strict=True)),
             source_tokens,
             target_tokens,
+            None if self.links is None else self._linked(self.links.of(groups), source, target, len(members)),
         )
+
+    @staticmethod
+    def _linked(
+        links: Sequence[Ids], source: list["_CorpusRows"], target: list["_CorpusRows"], count: int
+    ) -> torch.Tensor:
+        """[count, T]: the links of the pairs in their frames, which have none."""
+        groups = []
+        for found, left, right in zip(links, source, target, strict=True):
+            before, after = right.frame
+            frame = [NONE] * len(before), [NONE] * len(after)
+            shifted = np.where(found == NONE, NONE, found + len(left.frame[0]))
+            groups.append(_CorpusRows(right.rows, frame, shifted, right.lengths))
+        return torch.from_numpy(_padded(groups, count, NONE)[:, :-1].copy())
 
     def longest(self, batch_tokens: int) -> PaddedBatch:
         """The batch of this budget that takes the most memory: the longest pair, repeated."""
@@ -176,19 +203,6 @@ class PairRows:
         """The sequences in segmentations that the sampler draws. `key`: epoch, corpus, side."""
         return side if self.sampler is None else Flat(*self.sampler(*side, bits_at((self.seed, *key), indices)))
 
-    def _padded(self, groups: list["_CorpusRows"], count: int) -> NDArray[np.int64]:
-        """[count, width]: in each row the ids in their frame, then padding."""
-        width = max(int(group.lengths.max()) + group.framing for group in groups)
-        block = np.full((count, width), self.pad, np.int64)
-        for group in groups:
-            before, after = group.frame
-            shift = len(before)
-            block[group.rows, :shift] = before
-            block.reshape(-1)[run_indices(group.rows * width + shift, group.lengths)] = group.ids
-            for offset, token in enumerate(after):
-                block[group.rows, group.lengths + shift + offset] = token
-        return block
-
 
 class _CorpusRows(NamedTuple):
     """The rows of a batch that come from one corpus: sequences end to end, and the ids around each."""
@@ -202,6 +216,20 @@ class _CorpusRows(NamedTuple):
     def framing(self) -> int:
         """Tokens that the frame adds to a row."""
         return len(self.frame[0]) + len(self.frame[1])
+
+
+def _padded(groups: list[_CorpusRows], count: int, fill: int) -> NDArray[np.int64]:
+    """[count, width]: in each row the ids in their frame, then `fill`."""
+    width = max(int(group.lengths.max()) + group.framing for group in groups)
+    block = np.full((count, width), fill, np.int64)
+    for group in groups:
+        before, after = group.frame
+        shift = len(before)
+        block[group.rows, :shift] = before
+        block.reshape(-1)[run_indices(group.rows * width + shift, group.lengths)] = group.ids
+        for offset, token in enumerate(after):
+            block[group.rows, group.lengths + shift + offset] = token
+    return block
 
 
 def _sequences(side: EncodedSide, indices: Ids) -> Flat:
@@ -237,12 +265,13 @@ class PaddedPairStream:
         pool: int = POOL,
         *,
         noise: PairNoise | None = None,
+        links: PairLinks | None = None,
     ) -> None:
         self.batch_tokens = batch_tokens
-        self.makers = noise.makers if noise else 1
         self.seed = seed
         self.pool = pool
-        self._rows = PairRows(corpora, tokens, seed, sampler, noise)
+        self._rows = PairRows(corpora, tokens, seed, sampler, noise, links)
+        self.makers = self._rows.makers
         self._mixture = Mixture([len(each.corpus) for each in corpora], [each.weight for each in corpora], seed)
 
     def epoch(self, epoch: int) -> Iterator[Planned[PaddedBatch]]:

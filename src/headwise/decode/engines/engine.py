@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from headwise.decode.alignment import AlignmentHead
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SamplingOptions, SearchRequest
 from headwise.decode.shortlist.shortlists import Allowed
@@ -44,8 +45,13 @@ class Engine(Protocol):
 class Aligner(Protocol):
     """An engine that can compute cross-attention without the model."""
 
-    def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Sequence[NDArray[Any]]:
-        """Cross-attention weights [T, S] of each source and target (ids; the target begins with the start token)."""
+    def attention(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], head: AlignmentHead = ()
+    ) -> Sequence[NDArray[Any]]:
+        """Cross-attention weights [T, S] of each source and target (ids; the target begins with the start token).
+
+        Those of one head, or the mean over the heads of `alignment_layer`.
+        """
         ...
 
 

@@ -117,4 +117,7 @@ def _describe(path: Path, described: dict[str, Any]) -> tuple[ModelConfig, Task]
         len(direction) != 2 for direction in task.directions
     ):
         raise CheckpointError(f"{path}: damaged: task.directions must be pairs of languages")
+    head, sizes = task.alignment_head, (config.layers, config.attention.heads)
+    if head and not (len(head) == 2 and all(0 <= part < size for part, size in zip(head, sizes, strict=True))):
+        raise CheckpointError(f"{path}: damaged: the model has no layer and head {list(head)} (task.alignment_head)")
     return config, task

@@ -83,6 +83,8 @@ class Task:
     sources: tuple[str, ...] = ()
     """Source languages of a translator whose input names them (NLLB, M2M100, mBART, T5). A direction with an empty
     source has any of them."""
+    alignment_head: tuple[int, ...] = ()
+    """Layer and head of the decoder's cross-attention that were trained to align words, from 0; empty: none were."""
 
     @property
     def targets(self) -> tuple[str, ...]:

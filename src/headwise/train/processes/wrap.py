@@ -119,7 +119,7 @@ def sharded_copy(model: nn.Module, group: ProcessGroup) -> nn.Module:
 def _without_cache(layer: nn.Module, given: Any, output: LayerOutput) -> LayerOutput:
     """Drop the key/value cache, which training does not use: FSDP would register a hook on each of its tensors, and
     warn because they are views, whose hooks are lost if one is changed in place."""
-    return LayerOutput(output.hidden, LayerCache(), output.self_weights, output.cross_weights)
+    return output._replace(cache=LayerCache())
 
 
 def _fully_shard(module: nn.Module, group: ProcessGroup) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from headwise.config import Recipe
 from headwise.data.batch.packed_pairs import PackedBatch, PackedPairStream
 from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream, ordered_pairs
+from headwise.data.batch.token_links import PairLinks
 from headwise.data.noise.noisy_texts import WORDS, Noisemaker
 from headwise.data.noise.pair_noise import PairNoise
 from headwise.data.prepare.parallel_text import PairPreparation, directions, tag_languages, tested_files
@@ -37,6 +39,7 @@ from headwise.train.start import first_model, given_tokenizer, presets_of, start
 from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, divergence, prediction_loss
 from headwise.train.tasks.continued_task import continued_task, keep_shortlists, note_new_directions
+from headwise.train.tasks.guided_alignment import Guidance, check_guidable, guidance, pair_links
 from headwise.train.tasks.word_pairs import word_pairs
 
 PairBatch = PaddedBatch | PackedBatch
@@ -61,6 +64,8 @@ def check(recipe: Recipe, model: nn.Module) -> None:
             raise DataError(f"the test set {(corpus.pairs or corpus.source)[0]} is empty")
     if recipe.train.select_by == "bleu" and not recipe.train.validate_bleu:
         raise ConfigError('train.select_by = "bleu" needs train.validate_bleu = true')
+    if recipe.train.guided_alignment:
+        check_guidable(model)
 
 
 def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "TranslationJob":
@@ -74,6 +79,9 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         note_new_directions(task, start.task, recipe.init, say)
         task = continued_task(task, start.task)
         keep_shortlists(recipe.init, run, prepared.tokenizer, prepared.train)
+    guided = guidance(recipe, task.alignment_head)
+    if guided is not None:
+        task = replace(task, alignment_head=(guided.layer, guided.head))
     for name, valid in zip(
         validation_set_names([valid.direction for valid in prepared.valid]), prepared.valid, strict=True
     ):
@@ -89,8 +97,14 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         recipe,
         prepared,
         loaded,
-        batch_stream(recipe, prepared, packed, pair_noise(recipe, prepared, device, say)),
-        teacher_forcing(recipe.train.label_smoothing, recipe.train.agreement),
+        batch_stream(
+            recipe,
+            prepared,
+            packed,
+            pair_noise(recipe, prepared, device, say),
+            pair_links(prepared, device, say) if guided else None,
+        ),
+        teacher_forcing(recipe.train.label_smoothing, recipe.train.agreement, guided),
         validator(
             loaded,
             prepared.valid,
@@ -185,7 +199,11 @@ def pair_noise(recipe: Recipe, prepared: Prepared, device: torch.device, say: Sa
 
 
 def batch_stream(
-    recipe: Recipe, prepared: Prepared, packed: bool = False, noise: PairNoise | None = None
+    recipe: Recipe,
+    prepared: Prepared,
+    packed: bool = False,
+    noise: PairNoise | None = None,
+    links: PairLinks | None = None,
 ) -> PaddedPairStream | PackedPairStream:
     text, tokenizer = recipe.text, prepared.tokenizer
 
@@ -194,24 +212,31 @@ def batch_stream(
 
     settings = (prepared.train, tokenizer, recipe.train.batch_tokens, recipe.seed, sampler if text.sampling else None)
     if packed:
-        return PackedPairStream(*settings, noise=noise, position_limit=recipe.model.position_limit)
-    return PaddedPairStream(*settings, noise=noise)
+        return PackedPairStream(*settings, noise=noise, links=links, position_limit=recipe.model.position_limit)
+    return PaddedPairStream(*settings, noise=noise, links=links)
 
 
-def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Module, PairBatch], TokenLoss]:
+def teacher_forcing(
+    smoothing: float, agreement: float = 0.0, guided: Guidance | None = None
+) -> Callable[[nn.Module, PairBatch], TokenLoss]:
     """The objective: all target tokens in one pass under the causal mask, each predicted from the reference tokens
     before it. With `agreement`, two passes that differ in their dropout (see config.py)."""
 
+    def one_pass(model: EncoderDecoder, batch: PairBatch) -> tuple[Predictions, TokenLoss]:
+        found = predictions(model, batch, guided)
+        total = prediction_loss(found.states, model.output_projection, found.wanted, smoothing, ignore=found.ignore)
+        if guided is not None and found.guided is not None:
+            total = total._replace(loss=total.loss + guided.loss(found.guided))
+        return found, total
+
     def objective(model: nn.Module, batch: PairBatch) -> TokenLoss:
         assert isinstance(model, EncoderDecoder)
-        projection = model.output_projection
-        states, wanted, ignore = predictions(model, batch)
-        once = prediction_loss(states, projection, wanted, smoothing, ignore=ignore)
+        found, once = one_pass(model, batch)
         if not agreement:
             return once
-        others, _, _ = predictions(model, batch)
-        twice = prediction_loss(others, projection, wanted, smoothing, ignore=ignore)
-        apart = divergence(states, others, projection, None if ignore is None else wanted != ignore)
+        others, twice = one_pass(model, batch)
+        real = None if found.ignore is None else found.wanted != found.ignore
+        apart = divergence(found.states, others.states, model.output_projection, real)
         # As in the R-Drop paper, but halved: there the losses of both passes are summed.
         loss = (once.loss + twice.loss + agreement / 2 * apart) / 2
         return TokenLoss(loss, (once.nll + twice.nll) / 2)
@@ -219,16 +244,29 @@ def teacher_forcing(smoothing: float, agreement: float = 0.0) -> Callable[[nn.Mo
     return objective
 
 
-def predictions(model: EncoderDecoder, batch: PairBatch) -> tuple[Tensor, Tensor, int | None]:
-    """Hidden states [N, D], the tokens [N] to be predicted from them, and the id of padding among these, if any."""
+class Predictions(NamedTuple):
+    """The output of a pass over a batch."""
+
+    states: Tensor
+    """[N, D]: hidden states."""
+    wanted: Tensor
+    """[N]: the tokens to be predicted from them."""
+    ignore: int | None
+    """The id of padding among these, if there is any."""
+    guided: Tensor | None
+    """[B, T]: the log-weights that a guided head gives to its links."""
+
+
+def predictions(model: EncoderDecoder, batch: PairBatch, guided: Guidance | None = None) -> Predictions:
+    guide = None if guided is None else guided.guide(batch)
     if isinstance(batch, PackedBatch):
         encoded = model.encode(batch.source, layout=batch.source_layout)
-        states = model.decode(batch.shown, encoded, layout=batch.target_layout).hidden.squeeze(0)
-        return states, batch.wanted, model.pad
+        decoded = model.decode(batch.shown, encoded, layout=batch.target_layout, guide=guide)
+        return Predictions(decoded.hidden.squeeze(0), batch.wanted, model.pad, decoded.guided)
     shown, wanted = batch.target[:, :-1], batch.target[:, 1:]
-    hidden: Tensor = model.decode(shown, model.encode(batch.source)).hidden
+    decoded = model.decode(shown, model.encode(batch.source), guide=guide)
     real = wanted != model.pad
-    return hidden[real], wanted[real], None
+    return Predictions(decoded.hidden[real], wanted[real], None, decoded.guided)
 
 
 def validator(

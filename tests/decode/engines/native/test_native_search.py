@@ -196,12 +196,17 @@ def test_attention_is_that_of_the_model(shape: dict[str, object]) -> None:
         for _ in range(2)
     )
     found = native_model(model, 2).attention(sources, targets)
-    for source, target, weights in zip(sources, targets, found, strict=True):
+    last = model.decoder.depth - 1, 1  # layer and head
+    of_one_head = native_model(model, 2).attention(sources, targets, last)
+    for source, target, weights, single in zip(sources, targets, found, of_one_head, strict=True):
         assert weights.shape == (len(target), len(source))
         assert np.allclose(weights.sum(1), 1, atol=1e-5)
         with torch.inference_mode():
             seen = model.decode(torch.tensor([target]), model.encode(torch.tensor([source])), capture=True)
         layers = seen.cross_weights
+        apart = [np.abs(single - head.numpy()).max() for head in layers[last[0]][0]]
+        assert apart[last[1]] < 0.05  # rounding shows more in a single head
+        assert len(source) <= 4 or apart[last[1]] == min(apart)
         wanted = layers[max(0, len(layers) - 2)][0].mean(0).numpy()
         assert np.abs(weights - wanted).max() < 0.02
         others = [layer[0].mean(0).numpy() for layer in layers[max(0, len(layers) - 2) + 1 :] if len(source) > 4]

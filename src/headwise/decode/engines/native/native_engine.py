@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headwise.decode.alignment import AlignmentHead
 from headwise.decode.engines.native.describe import UnknownWeightsError, native_fits
 from headwise.decode.engines.native.library import supported
 from headwise.decode.engines.native.native_model import NativeModel
@@ -51,10 +52,10 @@ class NativeEngine:
         return self.stepping().draw(request, sampling, generator)
 
     def attention(
-        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], head: AlignmentHead = ()
     ) -> list[NDArray[np.float32]]:
-        """Cross-attention weights [T, S] of each source and target."""
-        return self.model.attention(sources, targets)
+        """Cross-attention weights [T, S] of each source and target: see `NativeModel.attention`."""
+        return self.model.attention(sources, targets, head)
 
     def stepping(self) -> NativeSteppingEngine:
         """The native decoder under the search in Python, for options that the C++ search does not support."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from headwise.config import ModelConfig
-from headwise.decode.alignment import alignment_layer
+from headwise.decode.alignment import AlignmentHead, alignment_layer
 from headwise.decode.engines.native.describe import Shape, UnknownWeightsError, Weights, describe, native_fits, taken
 from headwise.decode.engines.native.library import Floats, NativeHandle
 from headwise.decode.engines.native.native_search import SLOTS, NativeBeamSearch, NativeSearch, Selection
@@ -95,9 +95,12 @@ class NativeModel:
             done = beam.run(table, length)
         return beam.results()
 
-    def attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Floats]:
-        """Cross-attention weights [T, S] of each pair: the mean over the heads of `alignment_layer`."""
-        layer, width = alignment_layer(self._layers), -(-max(map(len, sources), default=0) // SLOTS) * SLOTS
+    def attention(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], head: AlignmentHead = ()
+    ) -> list[Floats]:
+        """Cross-attention weights [T, S] of each pair, of one head or averaged over those of `alignment_layer`."""
+        layer = head[0] if head else alignment_layer(self._layers)
+        width = -(-max(map(len, sources), default=0) // SLOTS) * SLOTS
         found = [
             np.zeros((len(target), len(source)), np.float32) for source, target in zip(sources, targets, strict=True)
         ]
@@ -110,8 +113,8 @@ class NativeModel:
             tokens = np.array([targets[pair][position] for pair in going], np.int64)
             weights = np.zeros((len(going), self._heads, width), np.float32)
             search.step(tokens, self.target_positions.single(position), attention=(weights, layer))
-            for pair, mean in zip(going, weights.mean(1), strict=True):
-                found[pair][position] = mean[: len(sources[pair])]
+            for pair, row in zip(going, weights[:, head[1]] if head else weights.mean(1), strict=True):
+                found[pair][position] = row[: len(sources[pair])]
         return found
 
 
