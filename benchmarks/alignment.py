@@ -13,31 +13,43 @@ include the sure ones S. The given translations are aligned, not those of the mo
     best head   the head that is best on this very reference, with its layer and number from 1: a bound, not a choice
                 that anyone could make without the reference; `+1` if the token is the decoder's input, not its output
     links       the statistical alignment that a guided head learns from
+
+The last three do without the punctuation marks of words, as a guided head does. `CPU` is the time of a training step in
+relation to that of the model without guidance, on the same batches, one step of each in turn.
 """
 
 import argparse
 import json
 import runpy
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from rows import Row, add_output, show, write
 
 from headwise import Translator
+from headwise.config import Recipe
+from headwise.data.batch.stream import batches_from
 from headwise.data.batch.token_links import NONE, PairTask, link_tokens
 from headwise.data.prepare.encoded_corpus import EncodedCorpus, Flat
 from headwise.data.prepare.result import TrainCorpus
-from headwise.decode.alignment import Alignment, align
+from headwise.decode.alignment import Alignment, align, lettered
 from headwise.decode.scoring import cross_attention
 from headwise.presets import resolve
 from headwise.train.run import train
 from headwise.train.tasks.link_tables import link_tables
+from headwise.train.tasks.translation_task import open_job
 
 HERE = Path(__file__).parent
 GOLD = HERE / "alignment_gold.tsv"
 WEIGHT = 0.1
+TIMED = 40
+"""Steps of each kind that are timed, after a few others."""
 
 
 def main() -> None:
@@ -60,7 +72,7 @@ def main() -> None:
     rows += [{"model": str(folder), "folder": folder} for folder in args.models]
     for row in rows:
         row |= measured(row.pop("folder"), gold)
-    show(rows, ["model", "seed", "as used", "layer mean", "best head", "which", "links", "BLEU", "tokens/s"])
+    show(rows, ["model", "seed", "as used", "layer mean", "best head", "which", "links", "BLEU", "tokens/s", "CPU"])
     write(rows, args.json)
 
 
@@ -79,15 +91,31 @@ def trained(out: Path, weight: float, seed: int, steps: int | None) -> Row:
     recipe: dict[str, Any] = runpy.run_path(str(HERE.parent / "scripts" / "demo.py"))["RECIPE"]
     folder = out / (f"guided-{weight}-{seed}" if weight else f"plain-{seed}")
     own = {"guided_alignment": weight} | ({"steps": steps} if steps else {})
-    outcome = train(resolve({**recipe, "seed": seed, "out": str(folder), "train": recipe["train"] | own}))
-    cost = json.loads((folder / "cost.json").read_text(encoding="utf-8"))
+    whole = resolve({**recipe, "seed": seed, "out": str(folder), "train": recipe["train"] | own})
+    train(whole)
+    scores, cost = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("scores.json", "cost.json"))
     return {
         "model": f"guided {weight}" if weight else "plain",
         "seed": seed,
         "folder": folder,
-        "BLEU": round(outcome.scores["test set"].bleu, 2),
+        "BLEU": round(scores["test set"]["bleu"], 2),
         "tokens/s": round(cost["units_per_second"]),
+        "CPU": round(slowdown(whole), 3) if weight else 1.0,
     }
+
+
+def slowdown(recipe: Recipe) -> float:
+    """CPU time of a step in relation to one without guidance: made, forward and backward."""
+    recipes = [replace(recipe, train=replace(recipe.train, guided_alignment=weight)) for weight in (0.0, WEIGHT)]
+    jobs = [open_job(each, Path(each.out), torch.device("cpu"), print) for each in recipes]
+    streams = [batches_from(job.stream) for job in jobs]
+    seconds = [0.0, 0.0]
+    for step in range(TIMED + 5):
+        for i, job in enumerate(jobs):
+            begun = time.process_time()
+            torch.autograd.backward(job.objective(job.loaded.model, next(streams[i])[0]).loss)
+            seconds[i] += time.process_time() - begun if step >= 5 else 0.0
+    return seconds[1] / seconds[0]
 
 
 def measured(folder: Path, gold: list[Any]) -> Row:
@@ -99,26 +127,24 @@ def measured(folder: Path, gold: list[Any]) -> Row:
     sources = [[*before, *tokenizer.encode(pair[0]), *after] for pair in gold]
     targets = [[*start, *tokenizer.encode_target(pair[1])] for pair in gold]
 
-    def error(weights: list[NDArray[Any]], later: int) -> float:
-        return error_rate(
-            gold,
-            [
-                align(each[later:], tokenizer.word_ids(source), tokenizer.word_ids(target[1:]))
-                for each, source, target in zip(weights, sources, targets, strict=True)
-            ],
-        )
+    def error(weights: list[NDArray[Any]], later: int, words: Callable[[list[int]], list[int]]) -> float:
+        sides = zip(weights, sources, targets, strict=True)
+        return error_rate(gold, [align(each[later:], words(left), words(right[1:])) for each, left, right in sides])
 
-    model, found = translator.model, {}
+    def letters(ids: list[int]) -> list[int]:
+        return lettered(tokenizer.word_ids(ids), tokenizer.pieces(ids))
+
+    model = translator.model
+    found: dict[tuple[int, ...], float] = {}
     for layer in range(layers):
         for head in range(heads):
             weights = cross_attention(model, sources, targets, (layer, head))
-            found |= {(layer, head, later): error(weights, later) for later in (0, 1)}
+            found |= {(layer, head, later): error(weights, later, letters) for later in (0, 1)}
     best = min(found, key=lambda each: found[each])
-    mean = error(cross_attention(model, sources, targets), 0)
-    guided = translator.task.alignment_head
+    mean, guided = cross_attention(model, sources, targets), translator.task.alignment_head
     return {
-        "as used": found[(*guided, 1)] if guided else mean,
-        "layer mean": mean,
+        "as used": found[(*guided, 1)] if guided else error(mean, 0, tokenizer.word_ids),
+        "layer mean": error(mean, 0, letters),
         "best head": found[best],
         "which": f"{best[0] + 1}.{best[1] + 1}{'+1' if best[2] else ''}",
         "links": statistical(folder, translator, gold),
@@ -140,7 +166,7 @@ def statistical(folder: Path, translator: Translator, gold: list[Any]) -> float 
         weights = np.zeros((len(ids[1]), len(ids[0])))
         linked = np.flatnonzero(links != NONE)
         weights[linked, links[linked]] = 1
-        found.append(align(weights, *map(tokenizer.word_ids, ids)))
+        found.append(align(weights, *(lettered(tokenizer.word_ids(each), tokenizer.pieces(each)) for each in ids)))
     return error_rate(gold, found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headwise.decode.alignment import align, pharaoh
+from headwise.decode.alignment import align, lettered, pharaoh
 
 
 def test_a_permutation_is_found_again() -> None:
@@ -36,6 +36,16 @@ def test_specials_and_padding_are_ignored() -> None:
 def test_attention_that_is_too_small_is_refused() -> None:
     with pytest.raises(ValueError, match="smaller"):
         align(torch.ones(2, 2), [0, 1, 2], [0])
+
+
+def test_punctuation_marks_do_not_count_in_words_with_letters() -> None:
+    pieces = ["▁Buch", "en", ",", "▁", "—", "▁हि", "ी", "▁3", ".", "</s>"]
+    words = [0, 0, 0, 1, 1, 2, 2, 3, 3, -1]
+    assert lettered(words, pieces) == [0, 0, -1, 1, 1, 2, 2, 3, -1, -1]
+    assert lettered([], []) == []
+    attention = torch.tensor([[0.9, 0.1, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])  # leihen . / lend you .
+    found = [align(attention, [0, 1, 1], words) for words in ([0, 0, 1], lettered([0, 0, 1], ["▁leihen", ".", "▁x"]))]
+    assert found == [[(1, 0), (1, 1)], [(0, 0), (1, 1)]]
 
 
 def test_pharaoh_text() -> None:

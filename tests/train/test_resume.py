@@ -26,14 +26,15 @@ from headwise.train.tasks import translation_task as translation_module
 from headwise.train.tasks.translation_task import teacher_forcing
 from tests.train.small_runs import FILES, run_recipe, same_tensors, silent
 
+PACKED = {"text.sampling": 0.1, "train.packed": "always", "train.batch_tokens": 384}
 VARIANTS: dict[str, dict[str, Any]] = {
     "unigram sampling": {"text.sampling": 0.2},
     "characters, every step logged": {"text.kind": "characters", "train.log_every": 1},
     "attention dropout": {"text.kind": "bytes", "model.attention.dropout": 0.2, "train.accumulate": 1},
-    "packed": {"text.sampling": 0.1, "train.packed": "always", "train.batch_tokens": 384},
+    "packed": PACKED,
     "noise": {"text.sampling": 0.2, "data.noise.preset": "usual", "data.noise.upper": 0.5},
     "guided": {"text.sampling": 0.2, "data.noise.preset": "usual", "train.guided_alignment": 0.2},
-    "guided, packed": {"train.guided_alignment": 0.2, "train.packed": "always", "train.batch_tokens": 384},
+    "guided, packed": {**PACKED, "train.guided_alignment": 0.2},
     "noise, packed": {"data.noise.preset": "usual", "train.packed": "always", "train.batch_tokens": 384},
     "a mean of checkpoints": {"text.kind": "bytes", "train.average": 4},
 }

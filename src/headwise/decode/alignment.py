@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,16 @@ def token_rows(attention: NDArray[Any], head: AlignmentHead) -> NDArray[Any]:
     Usually it is the row that predicts a token. A trained head aligns the token that it is given, one row later.
     """
     return attention[1:] if head else attention
+
+
+def lettered(words: Sequence[int], pieces: Sequence[str]) -> list[int]:
+    """The word of each piece, but -1 for pieces without letters or digits in words that have others.
+
+    A full stop is aligned with the full stop, wherever the word is that it follows.
+    """
+    has = [any(unicodedata.category(each)[0] in "LMN" for each in piece) for piece in pieces]
+    spelt = {word for word, letters in zip(words, has, strict=True) if letters}
+    return [word if letters or word not in spelt else -1 for word, letters in zip(words, has, strict=True)]
 
 
 def align(attention: ArrayLike, source_words: Sequence[int], target_words: Sequence[int]) -> Alignment:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headwise.decode.alignment import Alignment, AlignmentHead, align, token_rows
+from headwise.decode.alignment import Alignment, AlignmentHead, align, lettered, token_rows
 from headwise.decode.engines.engine import Aligner, Engine
 from headwise.decode.framing import DirectionFrame
 from headwise.decode.search.hypothesis import Hypothesis
@@ -110,11 +110,12 @@ class SentenceSearch:
 
             attention = cross_attention(self.model(), aligned, targets, self.alignment_head)
         alignments = iter(
-            align(
-                token_rows(weights, self.alignment_head),
-                self.tokenizer.word_ids(source),
-                self.tokenizer.word_ids(target[1:]),
-            )
+            align(token_rows(weights, self.alignment_head), self._words(source), self._words(target[1:]))
             for weights, source, target in zip(attention, aligned, targets, strict=True)
         )
         return [[next(alignments) for _ in hypotheses] for hypotheses in found]
+
+    def _words(self, ids: list[int]) -> list[int]:
+        """The word of each token; a head that was trained to align words links punctuation marks by themselves."""
+        words = self.tokenizer.word_ids(ids)
+        return lettered(words, self.tokenizer.pieces(ids)) if self.alignment_head else words

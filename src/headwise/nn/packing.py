@@ -143,7 +143,7 @@ def packed_guided_log_weights(
     begin, end = (key_starts[sentence + after].long().view(-1, GUIDED_BLOCK, 1) for after in (0, 1))
     places = begin[:, 0] + torch.arange(2 * (GUIDED_BLOCK + longest), device=device)  # [blocks, window]
     # One row of zeros after the last key, and queries of zeros after the last one.
-    window = F.pad(key, (0, 0, 0, 1))[places.clamp(max=len(key))]  # [blocks, window, K]
+    window = F.embedding(places.clamp(max=len(key)), F.pad(key, (0, 0, 0, 1)))  # [blocks, window, K]
     query = F.pad(query, (0, 0, 0, len(rows) - count)).view(-1, GUIDED_BLOCK, query.size(-1))
     scores = (query @ window.transpose(1, 2)).float()  # [blocks, GUIDED_BLOCK, window]
     inside = (places[:, None] >= begin) & (places[:, None] < end)

@@ -15,7 +15,6 @@ from headwise.data.batch.token_links import (
     DIAGONAL,
     NONE,
     SURE,
-    UNKNOWN,
     LinkTable,
     PairLinks,
     PairTask,
@@ -52,14 +51,15 @@ def task(pairs: Pairs) -> PairTask:
 def slowly(table: LinkTable, source: list[int], target: list[int]) -> list[int]:
     """By the formula, for one pair."""
     known = {int(cell): table.chances[:, place] for place, cell in enumerate(table.cells)}
-    chances = np.full((2, len(target), len(source)), UNKNOWN)
+    chances = np.zeros((2, len(target), len(source)))
     for t, made in enumerate(target):
         for s, given in enumerate(source):
             apart = abs((t + 0.5) / len(target) - (s + 0.5) / len(source))
-            chances[:, t, s] = known.get(made * table.vocabulary + given, UNKNOWN) * np.exp(-DIAGONAL * apart)
+            chances[:, t, s] = known.get(made * table.vocabulary + given, 0.0) * np.exp(-DIAGONAL * apart)
     if not source or not target:
         return [NONE] * len(target)
-    onward, back = chances[0] / chances[0].sum(1, keepdims=True), chances[1] / chances[1].sum(0)
+    onward = chances[0] / np.maximum(chances[0].sum(1, keepdims=True), 1e-30)
+    back = chances[1] / np.maximum(chances[1].sum(0), 1e-30)
     posterior = np.sqrt(onward * back)
     return [int(row.argmax()) if row.max() > SURE else NONE for row in posterior]
 

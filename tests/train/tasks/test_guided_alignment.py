@@ -25,6 +25,7 @@ from headwise.presets import resolve
 from headwise.recipe import override
 from headwise.train.run import train
 from headwise.train.start import recipe_from
+from headwise.train.tasks import link_tables as link_tables_module
 from headwise.train.tasks.guided_alignment import Guidance
 from headwise.train.tasks.link_tables import FILE, link_tables
 from headwise.train.tasks.translation_task import TranslationJob, open_job, teacher_forcing
@@ -204,6 +205,25 @@ def test_links_are_learnt_once_and_a_damaged_table_again(pairs: Path, tmp_path: 
             assert np.array_equal(again[name].chances, first[name].chances)
 
 
+def test_all_corpora_of_a_direction_are_learnt_from(pairs: Path, tmp_path: Path) -> None:
+    """Those without languages, too, whose opposite direction has the same name; but the opposite one adds nothing."""
+    (corpus,) = job(recipe(pairs, tmp_path / "run")).prepared.train
+    half = [dataclasses.replace(corpus, source_language="", target_language="")] * 2
+    other = dataclasses.replace(corpus, source_language="xx", target_language="en", corpus=corpus.corpus.swapped())
+    seen: list[int] = []
+
+    def counted(groups: Any, vocabulary: int) -> Any:
+        seen.extend(len(group) for group in groups)
+        return learnt(groups, vocabulary)
+
+    learnt = link_tables_module._learnt
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(link_tables_module, "_learnt", counted)
+        tables = link_tables(tmp_path, 300, [*half, corpus, other], silent)
+    assert seen == [2, 1]
+    assert set(tables) == {("", ""), ("en", "xx"), ("xx", "en")}
+
+
 def test_links_are_right(pairs: Path, tmp_path: Path) -> None:
     of = job(recipe(pairs, tmp_path / "run"))
     tokenizer, right, linked = of.prepared.tokenizer, 0, 0
@@ -237,6 +257,6 @@ def test_a_given_head_is_used_by_every_engine(pairs: Path, tmp_path: Path) -> No
     (result,) = translator.translate([source], alignments=True)
     ids = [*tokenizer.encode(source), tokenizer.eos], [tokenizer.sos, *tokenizer.encode(result.text)]
     (weights,) = cross_attention(translator.model, [ids[0]], [ids[1]], head)
-    words = tokenizer.word_ids(ids[0]), tokenizer.word_ids(ids[1][1:])
+    words = tokenizer.word_ids(ids[0]), tokenizer.word_ids(ids[1][1:])  # which have no punctuation marks
     assert result.alignment == align(weights[1:], *words)
     assert result.alignment != align(weights, *words) or result.alignment != align(weights[:-1], *words)

@@ -17,12 +17,10 @@ from headwise.data.prepare.workers import Workers
 from headwise.text.tokenizer import Ids
 
 SURE = 0.25
-"""The least posterior of a link, as the geometric mean of both directions. Other tokens are not linked: a model that
-is taught doubtful links aligns worse."""
+"""The least posterior of a link, as the geometric mean of both directions. Other tokens are not linked: most
+links below it are wrong."""
 DIAGONAL = 4.0
 """How fast a link becomes less likely with its distance from the diagonal, as in fast_align (Dyer et al., 2013)."""
-UNKNOWN = 1e-7
-"""The probability of tokens that are not in the table."""
 CELLS = 1 << 19
 """Pairs of a source and a target token that are compared at a time, unless a single sentence pair has more."""
 BATCHES_AT_ONCE = 3
@@ -69,38 +67,38 @@ def _chunks(source: Flat, target: Flat) -> Iterator[tuple[Flat, Flat]]:
     while first < len(sums):
         spent = int(sums[first - 1]) if first else 0
         last = max(first + 1, int(np.searchsorted(sums, spent + CELLS, "right")))
-        yield tuple(  # type: ignore[misc]
+        left, right = (
             Flat(side.ids[starts[first] : starts[last]], side.lengths[first:last])
             for side, starts in zip((source, target), ends, strict=True)
         )
+        yield left, right
         first = last
 
 
 def _linked(table: LinkTable, source: Flat, target: Flat) -> Ids:
-    """`link_tokens` for some pairs at once; a row is a target token with all source tokens of its pair."""
-    rows = np.repeat(source.lengths, target.lengths)  # [target tokens]: the length of each row
-    linked = np.full(len(rows), NONE, np.int64)
-    filled = np.flatnonzero(rows)
-    if not len(filled) or not len(table.cells):
+    """`link_tokens` for some pairs at once."""
+    linked = np.full(len(target.ids), NONE, np.int64)
+    starts = np.repeat(np.cumsum(source.lengths) - source.lengths, target.lengths)  # of each target token's source
+    widths = np.repeat(source.lengths, target.lengths)
+    rows, columns = np.repeat(np.arange(len(widths)), widths), run_indices(starts, widths)
+    cells = np.repeat(target.ids.astype(np.int64) * table.vocabulary, widths) + source.ids[columns]
+    places = np.searchsorted(table.cells, cells)
+    places[places == len(table.cells)] = 0
+    known = np.flatnonzero(table.cells[places] == cells) if len(table.cells) else np.zeros(0, np.int64)
+    if not len(known):
         return linked
-    widths = rows[filled]
-    owners = np.repeat(np.arange(len(rows)), rows)
-    starts = np.repeat(np.cumsum(source.lengths) - source.lengths, target.lengths)
-    columns = run_indices(starts, rows)  # the source token of each cell
-    cells = target.ids.astype(np.int64)[owners] * table.vocabulary + source.ids[columns]
-    places = np.minimum(np.searchsorted(table.cells, cells), len(table.cells) - 1)
-    known = table.cells[places] == cells
-    near = np.exp(-DIAGONAL * np.abs(_relative(target)[owners] - _relative(source)[columns]))
-    onward, back = (np.where(known, chances[places], UNKNOWN) * near for chances in table.chances)
-    firsts = np.cumsum(widths) - widths
-    onward /= np.repeat(np.add.reduceat(onward, firsts), widths)
-    back /= np.bincount(columns, back, len(source.ids))[columns]
+    rows, columns, places = rows[known], columns[known], places[known]  # all others have the probability 0
+    near = np.exp(-DIAGONAL * np.abs(_relative(target)[rows] - _relative(source)[columns]))
+    onward, back = table.chances[:, places] * near
+    onward /= np.bincount(rows, onward)[rows]
+    back /= np.bincount(columns, back)[columns]
     posterior = np.sqrt(onward * back)
+    firsts = np.flatnonzero(np.diff(rows, prepend=-1))
     best = np.maximum.reduceat(posterior, firsts)
-    hits = np.flatnonzero(posterior == np.repeat(best, widths))
-    _, chosen = np.unique(owners[hits], return_index=True)  # the first of equal ones
-    links = (columns - starts[owners])[hits[chosen]]
-    linked[filled] = np.where(best > SURE, links, NONE)
+    hits = np.flatnonzero(posterior == np.repeat(best, np.diff(firsts, append=len(rows))))
+    hits = hits[np.flatnonzero(np.diff(rows[hits], prepend=-1))]  # the first of equal ones
+    hits = hits[best > SURE]
+    linked[rows[hits]] = (columns - starts[rows])[hits]
     return linked
 
 

@@ -26,9 +26,9 @@ LONGEST = 100
 """Most tokens of a side that is learnt from: the cost is quadratic in the length."""
 ITERATIONS = 5
 BEST = 50
-"""Translations of a token that are kept ..."""
+"""Translations of a token that are kept, at most."""
 LEAST = 1e-4
-"""... if they have this probability."""
+"""The probability that they must have."""
 
 
 class _Task(NamedTuple):
@@ -43,8 +43,9 @@ def link_tables(
     """The table of each direction, from `folder` if it is there; opposite directions share theirs."""
     directions: dict[Direction, list[TrainCorpus]] = {}
     for each in corpora:
-        if (each.target_language, each.source_language) not in directions:
-            directions.setdefault((each.source_language, each.target_language), []).append(each)
+        here, back = (each.source_language, each.target_language), (each.target_language, each.source_language)
+        if here in directions or back not in directions:
+            directions.setdefault(here, []).append(each)
     paths = {
         direction: folder / FILE.format("".join(f"-{code}" for code in direction if code)) for direction in directions
     }
