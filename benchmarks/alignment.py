@@ -4,7 +4,7 @@
     python benchmarks/alignment.py --models runs/alignment/guided            # only measures
 
 The small models have the recipe of scripts/demo. The reference is benchmarks/alignment_gold.tsv: 57 held-out pairs of
-the demo's corpus, aligned by hand, with sure links and possible ones (sentences from tatoeba.org, CC-BY 2.0 FR). The
+the demo's corpus, annotated with sure links and possible ones (sentences from tatoeba.org, CC-BY 2.0 FR). The
 alignment error rate is that of Och and Ney (2003), 1 - (|A & S| + |A & P|) / (|A| + |S|), where the possible links P
 include the sure ones S. The given translations are aligned, not those of the model. For each model:
 
@@ -72,7 +72,7 @@ def main() -> None:
     rows += [{"model": str(folder), "folder": folder} for folder in args.models]
     for row in rows:
         row |= measured(row.pop("folder"), gold)
-    show(rows, ["model", "seed", "as used", "layer mean", "best head", "which", "links", "BLEU", "tokens/s", "CPU"])
+    show(rows, ["model", "seed", "as used", "layer mean", "best head", "which", "links", "BLEU", "CPU"])
     write(rows, args.json)
 
 
@@ -93,13 +93,12 @@ def trained(out: Path, weight: float, seed: int, steps: int | None) -> Row:
     own = {"guided_alignment": weight} | ({"steps": steps} if steps else {})
     whole = resolve({**recipe, "seed": seed, "out": str(folder), "train": recipe["train"] | own})
     train(whole)
-    scores, cost = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("scores.json", "cost.json"))
+    scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
     return {
         "model": f"guided {weight}" if weight else "plain",
         "seed": seed,
         "folder": folder,
         "BLEU": round(scores["test set"]["bleu"], 2),
-        "tokens/s": round(cost["units_per_second"]),
         "CPU": round(slowdown(whole), 3) if weight else 1.0,
     }
 
