@@ -38,7 +38,7 @@ BESIDE = {
 }
 """Steps within a level, none of which has a way back."""
 
-EVERYWHERE = {"errors", "ranges", "files", "devices", "interrupt", "bundled"}
+EVERYWHERE = {"errors", "ranges", "files", "devices", "interrupt", "bundled", "extras"}
 """Anyone may import them; they import nothing of the package but each other."""
 
 LEVEL = {part: number for number, parts in enumerate(LEVELS) for part in parts}

@@ -73,7 +73,10 @@ def __getattr__(name: str) -> Any:
     if name == "train":  # the package itself, which is callable
         return import_module("headwise.train")
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        from headwise.extras import packages_for
+
+        with packages_for(f"headwise.{name}"):
+            return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'headwise' has no attribute {name!r}")
 
 

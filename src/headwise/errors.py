@@ -17,6 +17,10 @@ class CheckpointError(HeadwiseError):
     """A model folder or checkpoint that is incomplete, damaged or from another version."""
 
 
+class MissingPackageError(HeadwiseError, ImportError):
+    """An optional package is not installed; the message has the command that installs it (see `headwise.extras`)."""
+
+
 class StoppedError(HeadwiseError):
     """A request to stop while the disk was full: only what was saved before is left."""
 

@@ -1,45 +1,45 @@
-"""Facts about a model folder or an installation, for people and for scripts."""
+"""Facts about a model folder or an installation, for people and for scripts.
+
+PyTorch is not needed for int8 models, nor for an installation without it.
+"""
 
 import platform
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from headwise import __version__
 from headwise.bundled.find import find_model
+from headwise.decode.engines.native.native_model import default_threads
 from headwise.decode.engines.table import availability
 from headwise.decode.shortlist.shortlists import find_shortlists
-from headwise.devices import best_device
 from headwise.errors import CheckpointError
+from headwise.extras import command_for, installed
 from headwise.files.tables import read_json
 from headwise.metrics import shown
-from headwise.models.folder.config_file import SCORES
-from headwise.models.folder.load import load
-from headwise.models.folder.run_layout import checkpoints
-from headwise.models.folder.weights import parameter_count
+from headwise.models.folder.arrays import StoredArrays
+from headwise.models.folder.config_file import CHECKPOINTS, SCORES, WEIGHTS, is_int8, load_description
+from headwise.models.folder.description import Description
 from headwise.presets import PRESETS
 from headwise.text.kinds import TOKENIZERS
 from headwise.text.tokenizer import Tokenizer
-from headwise.train.checkpoint.run_state import read_state
 
 
 def describe_folder(model: str | Path) -> dict[str, Any]:
     """Shape, languages, training progress and scores of a model, which is given by its path or its name."""
     folder = find_model(model)
-    loaded = load(folder, int8=True)
-    config = loaded.config
+    description, parameters = _read(folder)
+    config, task = description.config, description.task
     is_pair = config.family == "encoder_decoder"
-    facts: dict[str, Any] = {"task": loaded.task.kind}
-    if loaded.description.precision != "float32":
-        facts["weights"] = f"{loaded.description.precision}, for translating on a CPU"
-    if loaded.task.directions:
-        facts["directions"] = loaded.task.known_directions
-    if loaded.task.labels:
-        facts["labels"] = ", ".join(loaded.task.labels)
+    facts: dict[str, Any] = {"task": task.kind}
+    if description.precision != "float32":
+        facts["weights"] = f"{description.precision}, for translating on a CPU"
+    if task.directions:
+        facts["directions"] = task.known_directions
+    if task.labels:
+        facts["labels"] = ", ".join(task.labels)
     facts |= {
         "family": config.family,
-        "published as": loaded.task.published or "(trained here)",
+        "published as": task.published or "(trained here)",
         "preset": config.preset or "(none)",
         "layers": f"{config.encoder_side.layers}+{config.layers}" if is_pair else str(config.layers),
         "width": config.width,
@@ -47,10 +47,10 @@ def describe_folder(model: str | Path) -> dict[str, Any]:
         "hidden": config.feed_forward.hidden,
         "positions": config.positions.kind,
         "norm": f"{config.norm.kind}, {config.norm.order}",
-        "parameters": parameter_count(loaded.model),
-        "tokenizer": _tokenizer(loaded.tokenizer),
+        "parameters": parameters,
+        "tokenizer": _tokenizer(description.tokenizer),
     }
-    lists = find_shortlists(folder, loaded.tokenizer) if loaded.tokenizer else None
+    lists = find_shortlists(folder, description.tokenizer) if description.tokenizer else None
     if lists is not None:
         facts["shortlist"] = ", ".join(
             f"{s or '?'}-{t or '?'}: from {table.pairs:,} pairs" for (s, t), table in lists.tables.items()
@@ -58,10 +58,29 @@ def describe_folder(model: str | Path) -> dict[str, Any]:
     return facts | _training(folder)
 
 
+def _read(folder: Path) -> tuple[Description, int]:
+    """The description of a model and the number of its parameters; damaged weights are an error."""
+    if is_int8(folder):
+        weights = StoredArrays(folder / WEIGHTS)
+        return load_description(folder), sum(array.size for array in weights.values())
+    from headwise.models.folder.load import load
+    from headwise.models.folder.weights import parameter_count
+
+    loaded = load(folder)
+    return loaded.description, parameter_count(loaded.model)
+
+
 def _training(folder: Path) -> dict[str, Any]:
     """Steps and scores, if the folder is a training run."""
     facts: dict[str, Any] = {}
-    if finished := checkpoints(folder):
+    if (folder / CHECKPOINTS).is_dir():
+        from headwise.models.folder.run_layout import checkpoints
+        from headwise.train.checkpoint.run_state import read_state
+
+        finished = checkpoints(folder)
+    else:
+        finished = []
+    if finished:
         progress = read_state(finished[-1])
         facts = {"steps": progress.step, "best step": progress.best_step}
     if (folder / SCORES).exists():
@@ -95,14 +114,28 @@ def _shown(scores: dict[str, Any]) -> str:
 
 
 def describe_installation() -> dict[str, Any]:
-    device = best_device()
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    """Versions, devices and engines of this installation."""
     return {
         "headwise": __version__,
         "python": platform.python_version(),
-        "torch": torch.__version__,
-        "device": f"{device.type} ({name})",
-        "threads": torch.get_num_threads(),
+        **_torch(),
         "presets": ", ".join(PRESETS),
         "engines": availability(),
     }
+
+
+def _torch() -> dict[str, Any]:
+    """PyTorch's version and what it runs on; without it, translation uses the CPU."""
+    if not installed("torch"):
+        return {
+            "torch": f"not installed; int8 translation does without ({command_for('torch')})",
+            "device": f"cpu ({platform.machine()})",
+            "threads": default_threads(),
+        }
+    import torch
+
+    from headwise.devices import best_device
+
+    device = best_device()
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    return {"torch": torch.__version__, "device": f"{device.type} ({name})", "threads": torch.get_num_threads()}

@@ -13,7 +13,7 @@ import torch
 
 import headwise
 from headwise.config import Recipe
-from headwise.errors import ConfigError
+from headwise.errors import ConfigError, MissingPackageError
 from headwise.files.tables import read_json, read_table, write_table
 from headwise.files.tensors import load_tensors
 from headwise.models.folder.run_layout import checkpoints, load_weights, step_folder
@@ -307,7 +307,7 @@ def test_tensorboard_that_is_not_there_is_named_before_anything_is_read(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(translation_task, "open_job", lambda *_: pytest.fail("the data was read"))
-    with pytest.raises(ConfigError, match="pip install tensorboard"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'headwise\[tensorboard\]'"):
         train(run_recipe(corpus, tmp_path / "run", {"train.tensorboard": True}), silent)
     assert not (tmp_path / "run").exists()
 

@@ -31,6 +31,7 @@ from headwise.cli.tokenizer import add_tokenizer
 from headwise.cli.train import add_train
 from headwise.cli.translate import add_translate
 from headwise.errors import HeadwiseError, StoppedError, TrainingError
+from headwise.extras import packages_for
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.formatwarning = lambda message, *_: f"headwise: {message}\n"  # without the line of code that warns
     args = parser().parse_args(arguments)
     try:
-        with without_notes() if args.quiet else contextlib.nullcontext():
+        with without_notes() if args.quiet else contextlib.nullcontext(), packages_for(args.prog):
             code: int = args.run(args)
         sys.stdout.flush()
         return code

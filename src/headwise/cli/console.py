@@ -84,8 +84,10 @@ class Countdown:
 
     def _start_bar(self, work: int, total_work: int) -> None:
         if sys.stderr.isatty():
-            from headwise.train.report.console import progress_bar
-
+            try:
+                from headwise.train.report.console import progress_bar
+            except ModuleNotFoundError:  # rich comes with the extra `train`; lines do without it
+                return
             self._bar = progress_bar(sys.stderr, "{task.fields[counted]}")
             self._task = self._bar.add_task("", total=total_work or None, completed=work, counted="", figures="")
             self._bar.start()

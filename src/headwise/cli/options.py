@@ -49,7 +49,7 @@ def add_command(
         allow_abbrev=False,
     )
     command.add_argument("--quiet", action="store_true", help="print no notes and no progress, only results and errors")
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, prog=command.prog)
     return command
 
 

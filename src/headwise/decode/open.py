@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from headwise.bundled.find import find_model
 from headwise.config import ModelConfig
+from headwise.decode.engines.native.library import why_not
+from headwise.decode.engines.table import AUTO
 from headwise.devices import best_device
 from headwise.errors import CheckpointError, ConfigError, HeadwiseError
-from headwise.models.folder.config_file import is_int8
-from headwise.models.folder.description import COMMANDS, LoadedModel, Task
+from headwise.models.folder.config_file import int8_version, is_int8
+from headwise.models.folder.description import COMMANDS, INT8, LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -63,6 +65,17 @@ def open_as(model: str | Path | LoadedModel, device: str, kind: type[M], what: s
     tokenizer = the_tokenizer(loaded, model)
     ends = tuple(end for end in loaded.description.specials.ends if end != tokenizer.eos)
     return OpenedModel(loaded.model.to(chosen).eval(), tokenizer, loaded.config, loaded.task, chosen, loaded, ends)
+
+
+def torch_use(folder: Path, engine: str, device: str) -> str:
+    """What in these choices needs PyTorch, for the error of a Translator where it is not installed."""
+    if engine not in (AUTO, INT8):
+        return f"the engine {engine}"
+    if device not in ("auto", "cpu"):
+        return f"the device {device}"
+    if is_int8(int8_version(folder)):
+        return f"{folder}: an int8 model that the native engine cannot run ({why_not() or 'it has unknown parts'})"
+    return f"{folder}: a model that is not int8 (`headwise convert --precision int8` makes one that is)"
 
 
 def depends_on_length(model: nn.Module) -> bool:

@@ -21,7 +21,7 @@ from headwise.decode.engines.engine import Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.engines.table import AUTO, Say, make_engine
 from headwise.decode.framing import DirectionFrame, Framer
-from headwise.decode.open import OpenedModel, open_as
+from headwise.decode.open import OpenedModel, open_as, torch_use
 from headwise.decode.repair.repair import repair_texts
 from headwise.decode.repair.second_search import second_search
 from headwise.decode.search.hypothesis import length_penalty as normalised_score
@@ -32,6 +32,7 @@ from headwise.decode.shortlist.shortlists import Shortlists
 from headwise.decode.text_parts import join_parts
 from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation
 from headwise.errors import ConfigError, DataError
+from headwise.extras import require
 from headwise.files.digest import bytes_digest
 from headwise.models.folder.description import INT8, LoadedModel
 from headwise.text.capitals import NormalCase, in_capitals
@@ -81,6 +82,8 @@ class Translator:
         self._stored = None
         if not isinstance(model, LoadedModel) and engine in (AUTO, INT8) and device in ("auto", "cpu"):
             self._stored = open_stored(model)
+        if not isinstance(model, LoadedModel) and self._stored is None:
+            require("torch", torch_use(model, engine, device))
         known = self._stored.description if self._stored else self._served
         assert known.tokenizer is not None
         self.tokenizer, self.config, self.task = known.tokenizer, known.config, known.task
@@ -107,10 +110,11 @@ class Translator:
 
     @cached_property
     def _served(self) -> OpenedModel[EncoderDecoder]:
-        from headwise.models.encoder_decoder import EncoderDecoder
-
         if self._given is None:
             raise _closed()
+        require("torch", "scoring given translations, or looking inside a model,")
+        from headwise.models.encoder_decoder import EncoderDecoder
+
         return open_as(*self._given, EncoderDecoder, "translates")
 
     @property
@@ -123,6 +127,7 @@ class Translator:
         """The device that the engine runs on."""
         if self._stored is None:
             return self._served.device
+        require("torch", "Translator.device")
         import torch
 
         return torch.device("cpu")
@@ -398,6 +403,7 @@ class Translator:
         return min(self._engine.batch_tokens, GPU_BATCH_TOKENS) // 4  # attention weights of a batch are in memory
 
     def _generator(self, seed: int) -> torch.Generator:
+        require("torch", "sampling")
         import torch
 
         return torch.Generator(self.device).manual_seed(seed)

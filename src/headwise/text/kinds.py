@@ -1,35 +1,61 @@
 """The table of tokenizer kinds, training one on a corpus, and loading one from a folder."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from headwise.config import TextConfig
 from headwise.errors import CheckpointError, ConfigError, DataError
+from headwise.extras import packages_for
 from headwise.text.normalise import normalise_all, well_formed
-from headwise.text.published.hf_tokenizer import HfTokenizer
-from headwise.text.published.mapped import Mapped
 from headwise.text.reservoir import reservoir_sample
 from headwise.text.stored import read_parts
 from headwise.text.tokenizer import Tokenizer, TrainingSet, check_languages
-from headwise.text.trained.byte_bpe import ByteBpe
-from headwise.text.trained.listed import Characters, Words
-from headwise.text.trained.subwords import Bpe, Subwords, Unigram
-from headwise.text.trained.utf8_bytes import Bytes
-from headwise.text.trained.wordpiece import WordPiece
 
-TOKENIZERS: dict[str, type[Tokenizer]] = {
-    "unigram": Unigram,
-    "bpe": Bpe,
-    "byte_bpe": ByteBpe,
-    "wordpiece": WordPiece,
-    "words": Words,
-    "characters": Characters,
-    "bytes": Bytes,
-}
+
+class _Classes(Mapping[str, type[Tokenizer]]):
+    """Classes of tokenizers by kind, imported on access: some need the tokenizers library, which is optional."""
+
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        self.homes = homes
+        """For each kind, module and name of its class."""
+
+    def __getitem__(self, kind: str) -> type[Tokenizer]:
+        module, _, name = self.homes[kind].rpartition(".")
+        with packages_for(f"a tokenizer of the kind {kind}"):
+            found: type[Tokenizer] = getattr(import_module(f"headwise.text.{module}"), name)
+        return found
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self.homes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.homes)
+
+    def __len__(self) -> int:
+        return len(self.homes)
+
+
+TOKENIZERS = _Classes(
+    {
+        "unigram": "trained.subwords.Unigram",
+        "bpe": "trained.subwords.Bpe",
+        "byte_bpe": "trained.byte_bpe.ByteBpe",
+        "wordpiece": "trained.wordpiece.WordPiece",
+        "words": "trained.listed.Words",
+        "characters": "trained.listed.Characters",
+        "bytes": "trained.utf8_bytes.Bytes",
+    }
+)
 """The kinds that Headwise trains."""
 
-LOADED: dict[str, type[Tokenizer]] = {**TOKENIZERS, "library": HfTokenizer, "mapped": Mapped}
+LOADED = _Classes(
+    {**TOKENIZERS.homes, "library": "published.hf_tokenizer.HfTokenizer", "mapped": "published.mapped.Mapped"}
+)
 """The kinds that a folder may hold: trained ones, and the two that published tokenizers become."""
+
+SPLIT_DIGITS = ("unigram", "bpe")
+"""The kinds that can make each digit a piece of its own."""
 
 LOSSLESS = ("characters", "bytes", "byte_bpe")
 """The kinds that can keep line ends and runs of spaces."""
@@ -50,8 +76,8 @@ def train_tokenizer(
             f"text.lossless: a {config.kind} tokenizer cannot keep spaces; these can: {', '.join(LOSSLESS)}"
         )
     kind = TOKENIZERS[config.kind]
-    if config.split_digits and not issubclass(kind, Subwords):
-        raise ConfigError(f"text.split_digits is for unigram and bpe, not for a {config.kind} tokenizer")
+    if config.split_digits and config.kind not in SPLIT_DIGITS:
+        raise ConfigError(f"text.split_digits is for {' and '.join(SPLIT_DIGITS)}, not for a {config.kind} tokenizer")
     known = check_languages(languages)
     if config.sample < 1:
         raise ConfigError(f"text.sample = {config.sample}: a tokenizer needs at least one sentence to train on")

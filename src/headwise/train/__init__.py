@@ -12,9 +12,12 @@ class _CallablePackage(ModuleType):
     """A package that is also a function: importing a submodule would otherwise replace the function of its name."""
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        from headwise.train.one_call import train
+        from headwise.extras import packages_for
 
-        return train(*arguments, **keywords)
+        with packages_for("headwise.train"):
+            from headwise.train.one_call import train
+
+            return train(*arguments, **keywords)
 
 
 sys.modules[__name__].__class__ = _CallablePackage

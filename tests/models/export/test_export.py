@@ -49,7 +49,7 @@ def test_what_is_there_stays(model: Path, capsys: Capture) -> None:
 def test_a_missing_package_is_named(model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     said = wrong(capsys, "convert", model, model.parent / "out", "--to", "ctranslate2")
-    assert "needs the package ctranslate2: pip install 'headwise[export]'" in said
+    assert "needs CTranslate2: pip install 'headwise[export]'" in said
 
 
 def test_models_that_do_something_else(tmp_path: Path, capsys: Capture) -> None:

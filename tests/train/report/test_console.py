@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headwise.errors import ConfigError
+from headwise.errors import MissingPackageError
 from headwise.train.report.console import RunReporter, read_log
 
 RECORD = {
@@ -141,7 +141,7 @@ def test_tensorboard_shows_no_step_twice(tmp_path: Path) -> None:
 
 def test_tensorboard_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match="pip install tensorboard"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'headwise\[tensorboard\]'"):
         RunReporter(tmp_path, 20, tensorboard=True)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headwise.data.prepare.progress import Throttle
 from headwise.errors import DataError
+from headwise.extras import packages_for
 from headwise.files.digest import table_digest
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp"})
@@ -99,8 +100,7 @@ def _decoded(files: Sequence[Path], size: int, mode: str, ahead: int = 512) -> I
 
 
 def _pillow() -> tuple[Any, Any]:
-    try:
+    with packages_for("reading pictures"):
         from PIL import Image, ImageOps
-    except ImportError:
-        raise DataError("reading pictures needs a package: pip install pillow") from None
+
     return Image, ImageOps

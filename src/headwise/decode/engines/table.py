@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headwise.errors import ConfigError
+from headwise.extras import command_for, installed
 
 if TYPE_CHECKING:
     import torch
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 AUTO = "auto"
 AUTO_HELP = "the fastest that keeps the weights as they are"
 YES, NO = "yes", "no: "
+NO_TORCH = f"{NO}it needs PyTorch: {command_for('torch')}"
 NO_VNNI = "this CPU has no instructions for int8 (VNNI)"
 
 Say = Callable[[str], None]
@@ -136,19 +138,28 @@ def _refuse_unknown_parts(model: Any) -> None:
         raise NotUsableError(f"does not know the {', '.join(unknown)} of this model")
 
 
+def _plain_available() -> str:
+    return YES if installed("torch") else NO_TORCH
+
+
 def _int8_available() -> str:
     from headwise.decode.engines.native.library import why_not
-    from headwise.nn import int8
 
     reason = why_not().strip()
     if not reason:
         return f"{YES}, on the CPU, in C++"
+    if not installed("torch"):
+        return f"{NO}{reason.splitlines()[0]}"
+    from headwise.nn import int8
+
     if int8.is_fast_here():
         return f"{YES}, on the CPU, but slower without the native engine ({reason.splitlines()[0]})"
     return f"{NO}{NO_VNNI}"
 
 
 def _gpu_available() -> str:
+    if not installed("torch"):
+        return NO_TORCH
     import torch
 
     from headwise.decode.engines.gpu.gpu_search import TOO_OLD
@@ -163,7 +174,7 @@ def _gpu_available() -> str:
 
 
 ENGINES: dict[str, EngineRow] = {
-    "plain": EngineRow("the model itself, on any device", "", _plain, lambda: YES),
+    "plain": EngineRow("the model itself, on any device", "", _plain, _plain_available),
     "int8": EngineRow("weights in int8, on a CPU: smaller and faster", "cpu", _int8, _int8_available),
     "gpu": EngineRow("bfloat16 in CUDA graphs, on an NVIDIA GPU", "cuda", _gpu, _gpu_available),
 }

@@ -1,9 +1,9 @@
 """Export of a model to a folder for CTranslate2."""
 
-import importlib.util
 from pathlib import Path
 
 from headwise.errors import ConfigError
+from headwise.extras import require
 from headwise.files.folder import whole_folder
 from headwise.models.export import ctranslate2
 from headwise.models.export.sidecar import write_sidecar
@@ -17,8 +17,7 @@ TASKS = ("translation", "causal_lm")
 def export(source: Path, target: Path, precision: str = "float32") -> Description:
     """Write the model in the folder `source` as the folder `target`, for CTranslate2."""
     refuse_existing(target)
-    if importlib.util.find_spec("ctranslate2") is None:
-        raise ConfigError("--to ctranslate2 needs the package ctranslate2: pip install 'headwise[export]'")
+    require("ctranslate2", "--to ctranslate2")
     description, weights = read_float_model(source)
     loaded = description.build(str(source), weights)
     kind = loaded.task.kind

@@ -1,7 +1,6 @@
 """Progress of a run on the console (a bar or plain lines), in a JSONL log, and in TensorBoard on request."""
 
 import contextlib
-import importlib.util
 import json
 import math
 import sys
@@ -13,7 +12,8 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from headwise.errors import CheckpointError, ConfigError
+from headwise.errors import CheckpointError
+from headwise.extras import require
 from headwise.files.atomic import FULL, write_text
 from headwise.metrics import shown
 from headwise.train.report.energy import EnergyMeter
@@ -214,8 +214,7 @@ def duration(seconds: float) -> str:
 
 def check_tensorboard() -> None:
     """Refuse `train.tensorboard` where the package is not installed."""
-    if importlib.util.find_spec("tensorboard") is None:
-        raise ConfigError("train.tensorboard needs the package tensorboard: pip install tensorboard")
+    require("tensorboard", "train.tensorboard")
 
 
 def _tensorboard(run: Path) -> Callable[[int], Any]:

@@ -12,6 +12,7 @@ from headwise.decode.engines.native.native_model import NativeModel
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SamplingOptions, SearchRequest
 from headwise.decode.shortlist.shortlists import Allowed
+from headwise.extras import require
 from headwise.models.folder.description import INT8
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class NativeEngine:
 
     def stepping(self) -> NativeSteppingEngine:
         """The native decoder under the search in Python, for options that the C++ search does not support."""
+        require("torch", "sampling, or no_repeat,")
         from headwise.decode.engines.native.native_decoder import NativeSteppingEngine  # loads PyTorch
 
         return NativeSteppingEngine(self.name, self.model)
