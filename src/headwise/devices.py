@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch
+
+
+def usable_cpus() -> set[int]:
+    """The numbers of the logical processors that this process may use; on macOS and Windows, of all."""
+    if hasattr(os, "sched_getaffinity"):
+        return set(os.sched_getaffinity(0))
+    return set(range(os.cpu_count() or 1))
 
 
 def best_device(name: str = "auto") -> torch.device:

@@ -1,4 +1,7 @@
-"""Signals as requests to stop: after Ctrl-C, SIGTERM or SIGHUP, the current step is completed and saved."""
+"""Signals as requests to stop: after Ctrl-C, SIGTERM or SIGHUP, the current step is completed and saved.
+
+On Windows, these are Ctrl-C and Ctrl-Break: a program that is ended in another way there is not told.
+"""
 
 import signal
 import threading
@@ -7,7 +10,15 @@ from typing import Any
 
 from headwise.errors import StoppedError
 
-SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+def _known(*names: str) -> list[int]:
+    """Those of these signals that the system has."""
+    return [getattr(signal, name) for name in names if hasattr(signal, name)]
+
+
+KEYBOARD = _known("SIGINT", "SIGBREAK")
+"""Signals that all processes of a terminal receive: Ctrl-C, and Ctrl-Break on Windows."""
+SIGNALS = [*KEYBOARD, *_known("SIGTERM", "SIGHUP")]
 
 
 class StopRequest:

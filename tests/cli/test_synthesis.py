@@ -4,7 +4,6 @@ import json
 import lzma
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -121,7 +120,7 @@ def test_a_killed_back_translation_goes_on(both: Path, tmp_path: Path, capsys: C
         while process.poll() is None and time.monotonic() < deadline:
             state = state_path(killed)
             if state.exists() and state.read_text() != before and json.loads(state.read_text())["saved"]["lines"]:
-                process.send_signal(signal.SIGKILL)
+                process.kill()
                 kills += 1
                 break
             time.sleep(0.005)

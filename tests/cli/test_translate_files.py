@@ -202,6 +202,7 @@ def test_input_that_changes_meanwhile(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
 def test_an_older_file_stays_until_the_new_one_is_whole(
     model: Path, source: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +218,7 @@ def test_an_older_file_stays_until_the_new_one_is_whole(
     assert len(real.read_text().splitlines()) == len(LINES)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no /dev")
 def test_pipes_and_devices_are_written_as_they_come(model: Path, source: Path) -> None:
     for place in ("-", "/dev/stdout"):
         done = shell(*command(model, source, Path(place)))
@@ -364,6 +366,7 @@ def long(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, b
     return source, (folder / "out").read_bytes()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends a process that another one signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_a_signal_saves_within_seconds(
     number: signal.Signals, long: tuple[Path, bytes], model: Path, tmp_path: Path, capsys: Capture

@@ -14,7 +14,9 @@ from headwise.files import atomic
 from headwise.files.atomic import (
     DiskFullError,
     disk_errors,
+    move,
     remove_unfinished,
+    sync,
     write_text,
     write_when_there_is_room,
 )
@@ -60,6 +62,49 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path, monkeyp
     assert (tmp_path / "a.txt").read_text() == "old"
     assert load_tensors(tmp_path / "b.safetensors").keys() == TENSORS.keys()
     assert names(tmp_path) == ["a.txt", "b.safetensors"]
+
+
+def test_a_rename_that_is_refused_for_a_moment_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A virus scanner on Windows has the new file open."""
+    (tmp_path / "new").write_text("new")
+    (tmp_path / "old").write_text("old")
+    refusals, replace = iter(range(3)), Path.replace
+
+    def busy(source: Path, target: Path) -> Path:
+        if next(refusals, None) is not None:
+            raise PermissionError(errno.EACCES, "in use")
+        return replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", busy)
+    with pytest.raises(PermissionError):  # elsewhere there is nothing to wait for
+        move(tmp_path / "new", tmp_path / "old")
+    monkeypatch.setattr(atomic, "RENAME_PATIENCE", 5.0)
+    move(tmp_path / "new", tmp_path / "old")
+    assert names(tmp_path) == ["old"]
+    assert (tmp_path / "old").read_text() == "new"
+    monkeypatch.setattr(atomic, "RENAME_PATIENCE", 0.05)
+    refusals = iter(range(10_000))
+    with pytest.raises(CheckpointError, match=r"could not write .*old: in use"):
+        write_text(tmp_path / "old", "newer")
+    assert names(tmp_path) == ["old"]
+
+
+def test_files_are_synced_as_each_system_wants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows syncs only what may be written, and does not open folders."""
+    (tmp_path / "file").write_text("x")
+    opened, real = list[int](), os.open
+
+    def noted(path: Path, flags: int) -> int:
+        opened.append(flags)
+        return real(path, flags)
+
+    monkeypatch.setattr(os, "open", noted)
+    sync(tmp_path / "file")
+    sync(tmp_path)
+    with monkeypatch.context() as windows:
+        windows.setattr(atomic.os, "name", "nt")
+        sync(tmp_path / "file")
+    assert opened == [os.O_RDONLY, os.O_RDONLY, os.O_RDWR]
 
 
 def test_a_write_that_the_system_really_refuses(tmp_path: Path) -> None:

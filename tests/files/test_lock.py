@@ -10,7 +10,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from headwise.files.lock import BusyError, locked
+from headwise.files.lock import BusyError, locked, remove_lock
 
 
 def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
@@ -66,3 +66,17 @@ def test_without_locks_the_work_goes_on_unprotected(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(filelock.FileLock, "acquire", unsupported)
     with locked(tmp_path / "lock") as held:
         assert not held
+
+
+def test_a_lock_file_that_is_open_may_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lock"
+    with locked(path):
+        remove_lock(path)
+    remove_lock(path)
+    assert not path.exists()
+
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(errno.EACCES, "Windows removes no file that is open")
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    remove_lock(path)

@@ -98,7 +98,7 @@ def _unknown(path: Path) -> str:
     if len(path.parts) == 2 and not path.parent.exists():
         return (
             f"{message}. Nothing is downloaded: if this is a model of the Hugging Face Hub, run "
-            f"`hf download {path} --local-dir {path.name}` and give {path.name}"
+            f"`hf download {path.as_posix()} --local-dir {path.name}` and give {path.name}"
         )
     near = difflib.get_close_matches(str(path), [BUNDLED, *user_models()], 3, 0.6)
     hint = f": did you mean {' or '.join(near)}?" if near else "."

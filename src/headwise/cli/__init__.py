@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import errno
 import io
 import os
 import re
@@ -52,9 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return fail(128 + error.signal, error)
     except HeadwiseError as error:
         return fail(2, error)
-    except BrokenPipeError:  # whoever reads the output has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         return fail(130, "interrupted")
     except (MemoryError, RuntimeError) as error:
@@ -63,7 +61,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return fail(1, "out of memory: lower train.batch_tokens, or give shorter texts")
     except OSError as error:
+        if is_closed_pipe(error):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
         return fail(1, f"{error.filename or 'input/output'}: {error.strerror or error}")
+
+
+def is_closed_pipe(error: OSError) -> bool:
+    """Whether whoever reads the output has closed it; Windows reports that as an invalid argument."""
+    unnamed = os.name == "nt" and error.errno == errno.EINVAL and error.filename is None
+    return isinstance(error, BrokenPipeError) or unnamed
 
 
 @contextlib.contextmanager

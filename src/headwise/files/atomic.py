@@ -22,6 +22,10 @@ PATIENCE = 300.0
 LOOK_EVERY = 5.0
 """Seconds between two attempts."""
 
+RENAME_PATIENCE = 2.0 if os.name == "nt" else 0.0
+"""Seconds for which a refused rename is tried again: on Windows an open file cannot be renamed, and virus scanners and
+indexers open new files for a moment."""
+
 T = TypeVar("T")
 
 
@@ -52,12 +56,25 @@ def replacing(path: Path) -> Iterator[Path]:
     with disk_errors(path):
         try:
             yield temporary
-            temporary.replace(path)
+            move(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
         sync(path.parent)
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename a file or folder in one step; a file at `target` is replaced."""
+    until = time.monotonic() + RENAME_PATIENCE
+    while True:
+        try:
+            source.replace(target)
+            return
+        except PermissionError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.02)
 
 
 @contextlib.contextmanager
@@ -87,7 +104,7 @@ def remove_unfinished(folder: Path) -> None:
 def sync(path: Path) -> None:
     """Make the content of a file, or the names in a folder, durable where the system can."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)  # Windows syncs what it may write
     except PermissionError:  # Windows cannot open folders, and does not need to
         return
     try:

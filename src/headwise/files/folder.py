@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headwise.errors import CheckpointError
 from headwise.files import tables
-from headwise.files.atomic import disk_errors, sync
+from headwise.files.atomic import disk_errors, move, sync
 from headwise.files.digest import file_digest
 from headwise.files.tables import check_format, digest_mismatch, read_table, write_table
 
@@ -37,10 +37,10 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
             sync(temporary)
             if replace and path.exists():
                 shutil.rmtree(replaced, ignore_errors=True)
-                path.rename(replaced)
+                move(path, replaced)
             elif path.is_dir():
                 path.rmdir()
-            temporary.rename(path)
+            move(temporary, path)
             sync(path.parent)
             shutil.rmtree(replaced, ignore_errors=True)
         except BaseException:

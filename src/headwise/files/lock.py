@@ -40,3 +40,9 @@ def locked(path: Path, busy: str = "", *, wait: bool = False) -> Iterator[bool]:
         yield True
     finally:
         lock.release()
+
+
+def remove_lock(path: Path) -> None:
+    """Remove a lock file, which this process may hold. On Windows, one that is open stays."""
+    with contextlib.suppress(PermissionError):
+        path.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 
 from headwise.errors import CheckpointError
 from headwise.files import tables
-from headwise.files.atomic import FULL, replacing, sync
+from headwise.files.atomic import FULL, move, replacing, sync
 from headwise.files.digest import tensors_digest
 from headwise.files.tables import check_format, digest_mismatch
 
@@ -47,7 +47,7 @@ def write_safetensors(path: Path, content: dict[str, Tensor], metadata: dict[str
         try:
             aside.mkdir(exist_ok=True)
             save_file(content, aside / path.name, metadata=metadata)
-            (aside / path.name).replace(temporary)
+            move(aside / path.name, temporary)
         except SafetensorError as error:  # safetensors hides the OSError in its message
             numbers = [number for number in FULL if f"(os error {number})" in str(error)]
             raise OSError(numbers[0] if numbers else errno.EIO, str(error)) from None

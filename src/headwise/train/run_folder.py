@@ -11,7 +11,7 @@ from headwise.data.prepare.fingerprint import CACHE, hash_files
 from headwise.data.prepare.result import SourceFile
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import remove_unfinished
-from headwise.files.lock import locked
+from headwise.files.lock import locked, remove_lock
 from headwise.files.tables import read_table, write_table
 from headwise.models.folder.config_file import CHECKPOINTS, WEIGHTS
 from headwise.models.folder.run_layout import checkpoints
@@ -73,7 +73,7 @@ def remove_if_empty(run: Path) -> None:
     found = {path for path in run.rglob("*") if path != run / DATA}
     if found <= small:
         for path in found:
-            path.unlink()
+            remove_lock(path)
         with contextlib.suppress(OSError):
             if (run / DATA).is_dir():
                 (run / DATA).rmdir()

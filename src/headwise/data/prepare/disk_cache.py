@@ -13,7 +13,7 @@ from typing import TypeVar
 from headwise.errors import CheckpointError, DataError
 from headwise.files.atomic import UNFINISHED, DiskFullError
 from headwise.files.folder import check_manifest, whole_folder, write_manifest
-from headwise.files.lock import BusyError, locked
+from headwise.files.lock import BusyError, locked, remove_lock
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ def _locked(folder: Path, key: str, say: Callable[[str], None]) -> Iterator[bool
         except BusyError:
             say("waiting for another process, which is preparing the same data")
             protected = stack.enter_context(locked(path, wait=True))
-        stack.callback(path.unlink, missing_ok=True)
+        stack.callback(remove_lock, path)
         yield protected
 
 
@@ -84,7 +84,7 @@ def _remove_abandoned(folder: Path, key: str, protected: bool) -> None:
                 continue
             with locked(_lock(folder, other)) as held:
                 _remove_if_abandoned(path, held)
-                _lock(folder, other).unlink(missing_ok=True)
+                remove_lock(_lock(folder, other))
 
 
 def _remove_if_abandoned(path: Path, protected: bool) -> None:

@@ -22,6 +22,9 @@ from itertools import chain, islice
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, TypeVar
 
+from headwise.devices import usable_cpus
+from headwise.interrupt import KEYBOARD
+
 FEW = 4
 """Chunks that the parent processes before it starts children: a small corpus is done before they would be ready."""
 MOST = 8
@@ -38,7 +41,7 @@ Result = TypeVar("Result")
 
 def available() -> int:
     """How many child processes are worth starting on this machine; may be 0."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(usable_cpus())
     return min(cores, MOST) if cores > 1 and sys.executable else 0
 
 
@@ -188,7 +191,8 @@ class Workers:
 
 def child_main() -> None:
     """Run the loop of a child process: read jobs and tasks, write results, until the pipe is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the parent decides
+    for number in KEYBOARD:
+        signal.signal(number, signal.SIG_IGN)  # Ctrl-C reaches both; the parent decides
     replies: IO[bytes] = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of libraries must not mix with the replies
     function: Callable[[Any, Any], Any] | None = None

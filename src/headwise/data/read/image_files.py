@@ -1,6 +1,5 @@
 """Folders of pictures, one subfolder per class, decoded once into one array on disk."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwise.data.prepare.progress import Throttle
+from headwise.devices import usable_cpus
 from headwise.errors import DataError
 from headwise.extras import packages_for
+from headwise.files.atomic import move
 from headwise.files.digest import table_digest
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp"})
@@ -53,7 +54,7 @@ def decode_files(
             throttle.tick(f"reading images: {number + 1:,} of {len(files):,}")
         array.flush()
         del array
-        unfinished.replace(path)
+        move(unfinished, path)
     decoded: NDArray[np.uint8] = np.load(path, mmap_mode="c")
     return decoded
 
@@ -94,7 +95,7 @@ def _mode(channels: int) -> str:
 
 def _decoded(files: Sequence[Path], size: int, mode: str, ahead: int = 512) -> Iterator[NDArray[np.uint8]]:
     """Decode pictures on all processors, in order; at most `ahead` are decoded in advance."""
-    with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4)) as pool:
+    with ThreadPoolExecutor(len(usable_cpus())) as pool:
         for start in range(0, len(files), ahead):
             yield from pool.map(lambda file: decode_file(file, size, mode), files[start : start + ahead])
 

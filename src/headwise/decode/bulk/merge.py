@@ -22,9 +22,9 @@ from headwise.decode.bulk.partial import (
 )
 from headwise.decode.bulk.share import WHOLE, Share
 from headwise.errors import CheckpointError, ConfigError
-from headwise.files.atomic import disk_errors, sync
+from headwise.files.atomic import disk_errors, move, sync
 from headwise.files.digest import file_digest
-from headwise.files.lock import BusyError, locked
+from headwise.files.lock import BusyError, locked, remove_lock
 from headwise.files.tables import read_table, write_table
 
 WriteRows = Callable[[Iterator[bytes]], None]
@@ -47,7 +47,7 @@ def merge(out: Path, write: WriteRows | None = None, share: Share = WHOLE) -> bo
         # From here on the output is finished, whichever of these files a kill leaves.
         write_table(record_path(out), {"settings": settings, "content": file_digest(out)})
         _remove_partial(out, settings, finished=True)
-        lock.unlink(missing_ok=True)
+        remove_lock(lock)
         if write is not None and share.count == 1:
             record_path(out).unlink(missing_ok=True)
     return True
@@ -84,7 +84,7 @@ def is_finished(out: Path, settings: dict[str, Any], *, protect_edits: bool = Fa
         raise ConfigError(f"{out} was changed since it was translated: choose another --output, or move it away")
     same = alike and untouched
     _remove_partial(out, before, finished=same)
-    (_lock_path(out) if same else path).unlink(missing_ok=True)
+    remove_lock(_lock_path(out)) if same else path.unlink(missing_ok=True)
     return same
 
 
@@ -98,8 +98,11 @@ def _remove_partial(out: Path, settings: Any, *, finished: bool) -> None:
         state = read_if_there(path)
         if state is not None and state.settings == settings and state.saved.complete:
             records = path.with_suffix("")
-            records.unlink(missing_ok=True)
-            lock_path(records).unlink(missing_ok=True)
+            try:
+                records.unlink(missing_ok=True)
+            except PermissionError:  # on Windows, another process that has just finished still has it open
+                continue
+            remove_lock(lock_path(records))
             path.unlink(missing_ok=True)
     written = f".{out.name}.partial", f".{record_path(out).name}."
     for path in out.parent.iterdir() if finished else ():  # temporary files of killed processes
@@ -116,7 +119,7 @@ def write_rows(out: Path, rows: Iterator[bytes]) -> None:
             file.writelines(rows)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(out)
+        move(temporary, out)
         sync(out.parent)
 
 

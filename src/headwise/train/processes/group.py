@@ -152,6 +152,8 @@ def joined(device: str = "auto") -> Iterator[tuple[ProcessGroup, torch.device]]:
     rank, size, local_rank = (int(os.environ[name]) for name in LAUNCHED[:3])
     own = _own_device(device, local_rank)
     on_gpu = own.type == "cuda"
+    if on_gpu and not dist.is_nccl_available():
+        raise ConfigError("several GPUs need NCCL, which PyTorch has on Linux only: train on one, without torchrun")
     dist.init_process_group(
         "cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=STEP_TIMEOUT, device_id=own if on_gpu else None
     )

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import sys
 from typing import Any
 
 import torch
@@ -34,7 +35,7 @@ def _handles() -> tuple[Any, list[ctypes.c_void_p]]:
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # training runs on another device
         return nothing
     try:
-        library = ctypes.CDLL("libnvidia-ml.so.1")
+        library = ctypes.CDLL("nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1")
     except OSError:
         return nothing
     if library.nvmlInit_v2():

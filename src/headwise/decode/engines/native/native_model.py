@@ -19,6 +19,7 @@ from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SearchRequest
 from headwise.decode.shortlist import shortlists
 from headwise.decode.shortlist.shortlists import Allowed
+from headwise.devices import usable_cpus
 from headwise.errors import ConfigError, HeadwiseError
 
 STEPS_AT_ONCE = 16
@@ -125,6 +126,6 @@ def default_threads() -> int:
     setting = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # one number per level of nesting
     if setting.isdecimal() and int(setting):
         return int(setting)
-    usable = os.sched_getaffinity(0)
+    usable = usable_cpus()
     siblings = (Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") for cpu in usable)
     return len({path.read_text(encoding="ascii") if path.is_file() else path.parts[5] for path in siblings})
