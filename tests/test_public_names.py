@@ -3,10 +3,15 @@
 import importlib
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import headwise
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 HEAVY = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "matplotlib", "rich")
 
@@ -69,10 +74,17 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(headwise, "nothing_here")
 
 
-def test_the_version_is_that_of_the_package() -> None:
+def test_the_version_has_one_source() -> None:
     from importlib.metadata import version
 
     assert headwise.__version__ == version("headwise")
+    assert "version" not in PROJECT
+    assert PROJECT["dynamic"] == ["version"]
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## [{headwise.__version__}]" in next(line for line in text.splitlines() if line.startswith("## "))
 
 
 @pytest.mark.parametrize(

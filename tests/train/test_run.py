@@ -49,6 +49,7 @@ def test_the_model_card_names_data_licence_and_scores(finished: tuple[Recipe, Ou
     for fact in (scores.bleu_signature, scores.chrf_signature, f"BLEU {scores.bleu:.2f}", "version:", "xx to yy"):
         assert fact in card
     assert "held out of the training data" in card
+    assert f"Headwise {headwise.__version__}, PyTorch {torch.__version__}" in card
     assert f"those of the best validation, at step {outcome.progress.best_step}" in card
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from headwise import __version__
 from headwise.bundled.find import find_model
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import write_json, write_text
@@ -116,7 +117,8 @@ def convert(source: Path, target: Path, to: str, model_type: str = "", precision
                 save_tensors(folder / SHORTLIST, load_tensors(shortlist_path(source)))
             if (source / CARD).is_file():  # it names the licences of the data
                 card = (source / CARD).read_text(encoding="utf-8", errors="replace").rstrip()
-                write_text(folder / CARD, f"{card}\n\n## Converted\n\n`headwise convert`, weights in {precision}.\n")
+                made = f"`headwise convert` of Headwise {__version__}, weights in {precision}."
+                write_text(folder / CARD, f"{card}\n\n## Converted\n\n{made}\n")
         else:
             _publish(folder, description, weights, model_type)
     return description

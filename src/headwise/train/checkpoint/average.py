@@ -11,7 +11,7 @@ from headwise.models.folder.description import LoadedModel
 from headwise.models.folder.load import CARD, load, save_model
 from headwise.models.folder.run_layout import load_weights
 from headwise.models.folder.weights import parameter_count, set_weights
-from headwise.train.report.card import how_to_use
+from headwise.train.report.card import how_to_use, versions
 from headwise.train.step.averages import DIFFERENT, mean_weights
 
 
@@ -40,6 +40,8 @@ def averaged_card(loaded: LoadedModel, paths: Sequence[Path]) -> str:
         "parameters, trained with Headwise. Its weights are the mean of those in:",
         "",
         *(f"- {path}" for path in paths),
+        "",
+        f"It was computed with {versions()}.",
         "",
         "```",
         how_to_use(loaded.task.kind, ".", loaded.task.how_to_ask),

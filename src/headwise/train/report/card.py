@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from headwise import __version__
 from headwise.bundled.find import BUNDLED, find_model
 from headwise.config import Recipe
 from headwise.data.prepare.parallel_text import directions
@@ -23,6 +24,11 @@ from headwise.train.step.schedules import peak, warmup_steps
 DISTILLATION = "distillation.json"
 """File in the folder of a distilled model: its teacher, and the comparison of the two."""
 DISTILLED = "## Distilled"
+
+
+def versions() -> str:
+    """The versions of the programs that make a model, for its card."""
+    return f"Headwise {__version__}, PyTorch {torch.__version__}, Python {platform.python_version()}"
 
 
 def how_to_use(task: str, folder: str, ask: str = "") -> str:
@@ -88,7 +94,7 @@ def model_card(
         f"{progress.step:,} steps, {card.trained}, {progress.seconds / 60:.1f} minutes; seed {recipe.seed}, "
         f"{recipe.train.schedule} schedule with a peak learning rate of {peak(recipe.train, recipe.model):.3g} after "
         f"{warmup_steps(recipe.train):,} steps of warm-up, dropout {recipe.model.dropout}. The weights are {source}. "
-        f"Every setting is in `recipe.json`. PyTorch {torch.__version__}, Python {platform.python_version()}.",
+        f"Every setting is in `recipe.json`. {versions()}.",
         "",
         *(
             [f"{progress.nonfinite} steps had a non-finite loss or gradient and were skipped.", ""]
