@@ -1,6 +1,12 @@
-"""Build hook: compiles the native engine into the wheel. Without a compiler the wheel is made without it."""
+"""Build hook: compiles the native engine into the wheel.
+
+Without a compiler the wheel is made without it, unless HEADWISE_RELEASE is set: a release must have it.
+"""
 
 import importlib.util
+import os
+import platform
+import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -10,6 +16,11 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDER = "headwise/decode/engines/native"
+RELEASE = "HEADWISE_RELEASE"
+"""The environment variable of a release build: what would otherwise be a warning is an error."""
+LINK = {"linux": ("-static-libstdc++", "-static-libgcc", "-s"), "win32": ("-static", "-s")}
+"""Linker flags by system: the library brings the C++ run-time along, since another machine may have an older one or
+none, and no symbols for debuggers. On macOS the run-time is part of the system."""
 
 
 class NativeEngine(BuildHookInterface):
@@ -22,19 +33,25 @@ class NativeEngine(BuildHookInterface):
         self._folder = tempfile.TemporaryDirectory()
         made = Path(self._folder.name) / step.LIBRARY
         try:
-            step.compile_library(made, step.compiler())
+            step.compile_library(made, step.compiler(), extra=LINK.get(sys.platform, ()))
         except step.CannotCompileError as error:
+            if os.environ.get(RELEASE):
+                raise RuntimeError(f"a release needs the native engine: {error}") from error
             self.app.display_warning(f"without the native engine: {error}")
             return
         build_data["force_include"][str(made)] = f"{FOLDER}/{step.LIBRARY}"
-        # The library belongs to this kind of machine, but to no version of Python.
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform}"
+        build_data["tag"] = f"py3-none-{_platform()}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if hasattr(self, "_folder"):
             self._folder.cleanup()
+
+
+def _platform() -> str:
+    """The platform tag: the library belongs to this kind of machine, but to no version of Python."""
+    name = sysconfig.get_platform().replace("universal2", platform.machine())  # a Python for two kinds of Macs
+    return name.replace("-", "_").replace(".", "_")
 
 
 def _compile_step(path: Path) -> ModuleType:

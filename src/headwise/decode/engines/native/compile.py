@@ -42,8 +42,11 @@ def digest(compiler: str) -> str:
     return whole.hexdigest()[:16]
 
 
-def compile_library(target: Path, compiler: str) -> None:
-    """Compile the library to `target`. It appears complete or not at all, even if several processes compile it."""
+def compile_library(target: Path, compiler: str, *, extra: tuple[str, ...] = ()) -> None:
+    """Compile the library to `target`. It appears complete or not at all, even if several processes compile it.
+
+    `extra`: more flags for the linker.
+    """
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name:
         folder = Path(name)
         objects = []
@@ -51,7 +54,7 @@ def compile_library(target: Path, compiler: str) -> None:
             output = str(folder / f"{source}.o")
             _run([compiler, *FLAGS, *instructions, "-c", str(CPP / source), "-o", output])
             objects.append(output)
-        _run([compiler, *FLAGS, "-shared", *objects, "-o", str(folder / LIBRARY)])
+        _run([compiler, *FLAGS, *extra, "-shared", *objects, "-o", str(folder / LIBRARY)])
         (folder / LIBRARY).replace(target)
 
 
