@@ -151,3 +151,27 @@ def test_what_needs_an_extra_says_so_in_one_line(
     assert result.stderr.count("\n") == 1, result.stderr
     assert needs in result.stderr
     assert "pip install 'headwise[" in result.stderr
+
+
+def test_translation_writes_no_file_and_opens_no_connection(small_folder: Path) -> None:
+    """So it runs in a container whose file system is read-only, without a network."""
+    code = """
+import os
+from headwise.decode.engines.native.library import supported
+supported()  # in a checkout, the first call compiles it
+seen = []
+def note(event, arguments):
+    writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    if writes or event.startswith("socket.") or event in ("os.mkdir", "os.rename", "os.remove", "subprocess.Popen"):
+        seen.append((event, *arguments))
+sys.dont_write_bytecode = True
+sys.addaudithook(note)
+from headwise.cli import main
+status = main(["translate", "--model", sys.argv[1], "--from", "en", "--to", "de", sys.argv[2]])
+assert not seen, seen
+with open(os.devnull, "w"):
+    assert seen, "the hook sees nothing"
+sys.exit(status)
+"""
+    result = light_python(code, small_folder, SOURCES[0])
+    assert (result.returncode, result.stdout.strip()) == (0, TARGETS[0]), result.stderr
