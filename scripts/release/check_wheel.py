@@ -111,6 +111,10 @@ def check(wheel: Path, model: Path | None, place: Path, python: str = "", senten
         "python": environment.run("python", "-c", "import platform; print(platform.python_version())").stdout.strip(),
         "engines": json.loads(environment.run("headwise", "info", "--json").stdout)["engines"],
     }
+    if not result["engines"]["int8"].startswith("yes"):
+        raise WheelError(f"{wheel.name} cannot run here: {result['engines']['int8']}")
+    if "(portable" in result["engines"]["int8"]:  # the level in use: the compiler was too old, or not understood
+        raise WheelError(f"{wheel.name} has no fast level for this CPU: {result['engines']['int8']}")
     if model is None and not bundled_bytes:
         return result
     named = [] if model is None else ["--model", str(model.resolve())]
