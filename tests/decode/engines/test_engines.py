@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from headwise.decode.engines.native import library
 from headwise.decode.engines.native.library import supported
 from headwise.decode.engines.native.native_engine import NativeEngine
 from headwise.decode.engines.table import ENGINES
@@ -219,6 +220,7 @@ def test_a_used_int8_model_can_be_opened_again(tmp_path: Path) -> None:
 
 def test_a_cpu_without_the_instructions_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(int8, "is_fast_here", lambda: False)
+    monkeypatch.setattr(library, "_found", lambda: "no compiler")
     said: list[str] = []
     fallen = Translator(taught(), device="cpu", engine="int8", say=said.append)
     assert "VNNI" in said[0]

@@ -9,6 +9,7 @@ import torch
 
 from headwise.decode.engines import table
 from headwise.decode.engines.native import library
+from headwise.decode.engines.native.levels import NAMES
 from headwise.decode.engines.table import ENGINES, availability, engine_help
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
@@ -33,11 +34,12 @@ def test_an_engine_runs_where_it_is_said_to(engine: str) -> None:
 
 
 def test_why_an_engine_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "why_not", lambda: "no compiler\nlooked for: g++")
+    monkeypatch.setattr(library, "_found", lambda: "no compiler")
     monkeypatch.setattr(int8, "is_fast_here", lambda: True)
     assert availability()["int8"] == "yes, on the CPU, but slower without the native engine (no compiler)"
     monkeypatch.setattr(int8, "is_fast_here", lambda: False)
-    assert availability()["int8"] == "no: this CPU has no instructions for int8 (VNNI)"
+    assert availability()["int8"].startswith("no: without the native engine")
+    assert "no compiler" in availability()["int8"]
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     assert availability()["gpu"] == "no: PyTorch finds no NVIDIA GPU"
@@ -52,8 +54,8 @@ def test_an_engine_of_another_device_is_refused_with_advice(engine: str, advice:
         table.make_engine(engine, taught(), device)
 
 
-def test_help_and_documentation_name_every_engine() -> None:
+def test_help_and_documentation_name_every_engine_and_level() -> None:
     documented = re.findall(r"^\| `([\w-]+)` \|", DOCS.read_text("utf-8"), re.MULTILINE)
-    assert documented == list(ENGINES)
+    assert documented == [*ENGINES, *NAMES]
     assert all(f"{name}: {row.help}" in engine_help() for name, row in ENGINES.items())
     assert "auto (default)" in engine_help()

@@ -17,6 +17,7 @@ from headwise.extras import command_for, installed
 if TYPE_CHECKING:
     import torch
 
+    from headwise.config import ModelConfig
     from headwise.decode.engines.engine import Engine
     from headwise.models.folder.description import LoadedModel
 
@@ -24,7 +25,7 @@ AUTO = "auto"
 AUTO_HELP = "the fastest that keeps the weights as they are"
 YES, NO = "yes", "no: "
 NO_TORCH = f"{NO}it needs PyTorch: {command_for('torch')}"
-NO_VNNI = "this CPU has no instructions for int8 (VNNI)"
+SLOW_INT8 = "without the native engine, a CPU needs instructions for int8 (VNNI)"
 
 Say = Callable[[str], None]
 """Receives notes about what is not possible here."""
@@ -54,7 +55,6 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
     An engine that cannot be built here is reported to `say` and replaced by `plain`. Weights may be quantised in place.
     """
     from headwise.models.folder.description import INT8
-    from headwise.nn import int8
 
     if name not in (AUTO, *ENGINES):
         raise ConfigError(f"no engine {name!r}: there are {', '.join((AUTO, *ENGINES))}")
@@ -62,8 +62,8 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
     if row.device and device.type != row.device:
         where = "is for CPUs: give --device cpu, or" if row.device == "cpu" else "needs a GPU:"
         raise ConfigError(f"the engine {name} {where} leave out --engine")
-    if loaded.description.precision == INT8 and not int8.is_fast_here():
-        say(f"{NO_VNNI}: a float32 model, if there is one, is faster here")
+    if loaded.description.precision == INT8 and not _int8_is_fast(loaded.config):
+        say(f"{SLOW_INT8}: a float32 model, if there is one, is faster here")
     try:
         return row.build(loaded, device)
     except NotUsableError as error:
@@ -98,6 +98,14 @@ def _plain(loaded: LoadedModel, device: torch.device) -> Engine:
     return plain_engine(model, device)
 
 
+def _int8_is_fast(config: ModelConfig) -> bool:
+    """Whether the native engine takes a model of this config here, or PyTorch has instructions for it."""
+    from headwise.decode.engines.native.native_engine import native_runs
+    from headwise.nn import int8
+
+    return native_runs(config) or int8.is_fast_here()
+
+
 def _int8(loaded: LoadedModel, device: torch.device) -> Engine:
     """The native engine, or where it cannot run or does not know the model's shape, the int8 model in PyTorch."""
     from headwise.decode.engines.native.native_engine import native_engine
@@ -109,8 +117,8 @@ def _int8(loaded: LoadedModel, device: torch.device) -> Engine:
     model: Any = loaded.model
     _refuse_unknown_parts(model)
     if loaded.description.precision != INT8:
-        if not int8.is_fast_here():
-            raise NotUsableError("needs a CPU with instructions for int8 (VNNI)")
+        if not _int8_is_fast(loaded.config):
+            raise NotUsableError("needs a CPU with instructions for int8 (VNNI) for this model")
         model = int8.to_int8(model)
     weights = {name: tensor.detach().numpy() for name, tensor in weights_of(model).items()}
     return native_engine(loaded.description, weights) or plain_engine(model, device, INT8)
@@ -143,18 +151,19 @@ def _plain_available() -> str:
 
 
 def _int8_available() -> str:
-    from headwise.decode.engines.native.library import why_not
+    from headwise.decode.engines.native.levels import described
+    from headwise.decode.engines.native.library import library, why_not
 
-    reason = why_not().strip()
+    reason = why_not()
     if not reason:
-        return f"{YES}, on the CPU, in C++"
+        return f"{YES}, on the CPU, in C++ ({described(library().levels)})"
     if not installed("torch"):
-        return f"{NO}{reason.splitlines()[0]}"
+        return f"{NO}{reason}"
     from headwise.nn import int8
 
     if int8.is_fast_here():
-        return f"{YES}, on the CPU, but slower without the native engine ({reason.splitlines()[0]})"
-    return f"{NO}{NO_VNNI}"
+        return f"{YES}, on the CPU, but slower without the native engine ({reason})"
+    return f"{NO}{SLOW_INT8} ({reason})"
 
 
 def _gpu_available() -> str:

@@ -1,11 +1,9 @@
 """The native engine computes what the model does with the same int8 weights, whatever else it computes meanwhile."""
 
 import copy
-import ctypes
 import gc
 import math
 import multiprocessing
-import re
 import threading
 from functools import cache
 from pathlib import Path
@@ -17,9 +15,6 @@ import torch
 from torch import Tensor
 
 from headwise.decode.batching import padded
-from headwise.decode.engines.native import compile as build_step
-from headwise.decode.engines.native import library
-from headwise.decode.engines.native.compile import CannotCompileError, compile_library, compiler, digest
 from headwise.decode.engines.native.describe import UnknownWeightsError, native_fits
 from headwise.decode.engines.native.library import supported, why_not
 from headwise.decode.engines.native.native_decoder import NativeDecoder, NativeState
@@ -528,58 +523,3 @@ def test_what_does_not_fit_is_refused(changes: dict[str, object]) -> None:
     assert not native_fits(model.config)
     with pytest.raises(HeadwiseError, match="parts"):
         native_decoder(model)
-
-
-class TestCompiling:
-    def test_once_and_whole(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        made = library._compiled()
-        assert made.is_relative_to(tmp_path)
-        assert list(made.parent.iterdir()) == [made]  # nothing half-made beside it
-        when = made.stat().st_mtime_ns
-        assert library._compiled() == made
-        assert made.stat().st_mtime_ns == when
-        assert library.Library(made)
-
-    def test_a_package_is_searched_where_the_build_puts_the_library(self) -> None:
-        root = Path(__file__).parents[4]
-        [folder] = re.findall(r'^FOLDER = "(.+)"$', (root / "build_native.py").read_text(), re.MULTILINE)
-        assert root / "src" / folder / library.LIBRARY == library.PACKAGED
-        assert library.PACKAGED.parent.is_dir()
-
-    def test_a_library_with_other_structs_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Longer(library.SearchSettings):
-            _fields_ = (("extra", ctypes.c_int64),)
-
-        monkeypatch.setattr(library, "_STRUCTS", (*library._STRUCTS[:-1], Longer))
-        with pytest.raises(OSError, match="another Longer: build it anew"):
-            library.Library(library._compiled())
-
-    def test_other_sources_another_library(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (tmp_path / "decoder.cpp").write_text("int x;")
-        before = digest(compiler())
-        monkeypatch.setattr(build_step, "CPP", tmp_path)
-        assert digest(compiler()) != before
-
-    def test_an_error_is_one_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (tmp_path / "decoder.cpp").write_text("no C++ at all")
-        monkeypatch.setattr(build_step, "CPP", tmp_path)
-        with pytest.raises(CannotCompileError, match="failed") as caught:
-            compile_library(tmp_path / "made.so", compiler())
-        assert "\n" not in str(caught.value)
-        assert [path.name for path in tmp_path.iterdir()] == ["decoder.cpp"]
-
-    def test_without_a_compiler(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("PATH", str(tmp_path))
-        monkeypatch.delenv("CXX", raising=False)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        monkeypatch.setattr(library, "_found", library._found.__wrapped__)
-        assert not supported()
-        assert "no C++ compiler" in why_not()
-        with pytest.raises(HeadwiseError, match="no C\\+\\+ compiler"):
-            native_decoder(usual(), 1)
-
-    def test_on_another_platform(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(build_step.platform, "machine", lambda: "arm64")
-        with pytest.raises(CannotCompileError, match="arm64"):
-            compiler()

@@ -7,15 +7,30 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 CPP = Path(__file__).parent / "cpp"
-LIBRARY = "libheadwise.so"
-INSTRUCTIONS = ("-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni")
-SOURCES: dict[str, tuple[str, ...]] = {"decoder.cpp": INSTRUCTIONS, "supported.cpp": ()}
-"""Each file and its instruction sets: nothing depends on the machine at hand, so the library can be shipped."""
-FLAGS = ("-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-pthread")
-CPU_FLAGS = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "fma")
+LIBRARY = {"win32": "headwise.dll", "darwin": "libheadwise.dylib"}.get(sys.platform, "libheadwise.so")
+COMMON = ("interface.cpp", "levels.cpp", "levels/portable.cpp")
+"""Files that are compiled for any CPU of an architecture."""
+_AVX2 = ("-mavx2", "-mfma", "-mf16c")
+LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
+    "x86_64": {
+        "avx512vnni": (*_AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni"),
+        "avxvnni": (*_AVX2, "-mavxvnni"),
+        "avx2": _AVX2,
+    },
+    "aarch64": {
+        "neon_i8mm": ("-march=armv8.2-a+dotprod+i8mm",),
+        "neon_dotprod": ("-march=armv8.2-a+dotprod",),
+    },
+}
+"""For each architecture its levels, files in levels/, and their instruction sets. Which one is used is decided when the
+library is loaded, so nothing depends on the machine at hand, and the library can be shipped."""
+FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-pthread")
+"""Without contraction: the compiler would fuse other multiplications and additions at each level."""
 
 
 class CannotCompileError(Exception):
@@ -24,8 +39,6 @@ class CannotCompileError(Exception):
 
 def compiler() -> str:
     """The path of the system's C++ compiler, or $CXX."""
-    if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
-        raise CannotCompileError(f"no native engine for {sys.platform} on {platform.machine()}")
     for name in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
         found = shutil.which(name) if name else None
         if found:
@@ -33,29 +46,67 @@ def compiler() -> str:
     raise CannotCompileError("no C++ compiler (c++, g++, clang++ or $CXX)")
 
 
-def digest(compiler: str) -> str:
-    """Digest of everything that a compiled library depends on."""
-    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
-    whole = hashlib.sha256(repr((compiler, version, FLAGS, SOURCES)).encode())
-    for path in sorted((*CPP.glob("*.h"), *CPP.glob("*.cpp"))):
-        whole.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+def architecture() -> str:
+    """The architecture of this machine, by its name in `LEVELS`, where it has levels."""
+    name = platform.machine()
+    return {"AMD64": "x86_64", "arm64": "aarch64", "ARM64": "aarch64"}.get(name, name)
+
+
+def source_digest() -> str:
+    """Digest of the sources and flags: a library carries that of its own, and is loaded only beside the same ones."""
+    whole = hashlib.sha256(repr((FLAGS, COMMON, LEVELS)).encode())
+    for path in sorted((*CPP.rglob("*.h"), *CPP.rglob("*.cpp"))):
+        whole.update(path.relative_to(CPP).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return whole.hexdigest()[:16]
 
 
-def compile_library(target: Path, compiler: str, *, extra: tuple[str, ...] = ()) -> None:
+def digest(compiler: str) -> str:
+    """Digest of everything that a compiled library depends on."""
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
+    return hashlib.sha256(repr((compiler, version, source_digest())).encode()).hexdigest()[:16]
+
+
+def compile_library(target: Path, compiler: str, machine: str = "", extra: tuple[str, ...] = ()) -> None:
     """Compile the library to `target`. It appears complete or not at all, even if several processes compile it.
 
-    `extra`: more flags for the linker.
+    `machine`: the architecture that the compiler compiles for, by default this one. `extra`: more flags.
     """
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name:
+    wanted = LEVELS.get(machine or architecture(), {})
+    with (
+        tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as name,
+        ThreadPoolExecutor() as pool,
+    ):
         folder = Path(name)
-        objects = []
-        for source, instructions in SOURCES.items():
-            output = str(folder / f"{source}.o")
-            _run([compiler, *FLAGS, *instructions, "-c", str(CPP / source), "-o", output])
-            objects.append(output)
-        _run([compiler, *FLAGS, *extra, "-shared", *objects, "-o", str(folder / LIBRARY)])
+        known = list(pool.map(lambda flags: _knows(compiler, flags), wanted.values()))
+        levels = {level: flags for (level, flags), usable in zip(wanted.items(), known, strict=True) if usable}
+        defined = [f"-DHEADWISE_HAS_{level.upper()}" for level in levels]
+        defined.append(f'-DHEADWISE_SOURCES="{source_digest()}"')
+        sources = dict.fromkeys(COMMON, (*defined, *extra))
+        sources |= {f"levels/{level}.cpp": (*flags, *extra) for level, flags in levels.items()}
+        objects = list(pool.map(lambda source: _compiled(compiler, source, sources[source], folder), sources))
+        _run([compiler, *_flags(), *extra, "-shared", *objects, "-o", str(folder / LIBRARY)])
         (folder / LIBRARY).replace(target)
+
+
+def _flags() -> Iterator[str]:
+    yield from FLAGS
+    if sys.platform != "win32":
+        yield "-fPIC"
+
+
+def _knows(compiler: str, flags: tuple[str, ...]) -> bool:
+    """Whether a compiler is new enough for these instruction sets."""
+    try:
+        _run([compiler, *flags, "-fsyntax-only", "-x", "c++", os.devnull])
+    except CannotCompileError:
+        return False
+    return True
+
+
+def _compiled(compiler: str, source: str, flags: tuple[str, ...], folder: Path) -> str:
+    output = str(folder / f"{Path(source).stem}.o")
+    _run([compiler, *_flags(), *flags, "-c", str(CPP / source), "-o", output])
+    return output
 
 
 def _run(command: list[str]) -> None:

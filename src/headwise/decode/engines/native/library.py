@@ -9,8 +9,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import struct
+import sys
+import warnings
 import weakref
-from ctypes import POINTER, c_double, c_float, c_int, c_int32, c_int64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwise.decode.engines.native.compile import (
-    CPU_FLAGS,
     LIBRARY,
     CannotCompileError,
     compile_library,
     compiler,
     digest,
+    source_digest,
 )
+from headwise.decode.engines.native.levels import chosen_level
 from headwise.decode.search.hypothesis import no_next_token
 from headwise.errors import HeadwiseError
 
@@ -75,7 +79,7 @@ class SearchSettings(ctypes.Structure):
 
 
 _SIGNATURES: dict[str, tuple[object, ...]] = {
-    "engine_new": (c_int, POINTER(c_void_p)),
+    "engine_new": (c_int, c_int, POINTER(c_void_p)),
     "add_matrix": (c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int, c_float, POINTER(c_int)),
     "add_norm": (c_void_p, c_void_p, c_void_p, c_int, c_float, c_int, POINTER(c_int)),
     "describe_side": (c_void_p, c_int, POINTER(SideDescription)),
@@ -106,25 +110,58 @@ _STRUCTS = (SublayerDescription, SideDescription, SearchSettings)
 """In the order of `headwise_struct_sizes`."""
 
 
-def _check_structs(functions: ctypes.CDLL) -> None:
-    """Refuse a library whose structs are not those declared here: it would read past their fields."""
+def _check_whole(path: Path) -> None:
+    """Refuse a truncated ELF file: the dynamic linker would map it, and reading what is missing ends the process."""
+    with path.open("rb") as file:
+        header = file.read(64)
+    if not header.startswith(b"\x7fELF"):
+        if sys.platform == "linux":
+            raise OSError(f"{path} is not a library")
+        return  # the loaders of other systems compare the sizes themselves
+    if len(header) < 64:
+        raise OSError(f"{path} is truncated")
+    (sections,) = struct.unpack_from("<Q", header, 40)  # the table of sections is the last part of a file
+    size, count = struct.unpack_from("<HH", header, 58)
+    if path.stat().st_size < sections + size * count:
+        raise OSError(f"{path} is truncated")
+
+
+def _check_version(functions: ctypes.CDLL) -> None:
+    """Refuse a library of other sources, or whose structs are not those declared here: it would read past them."""
+    if not hasattr(functions, "headwise_sources"):
+        raise OSError("the native library is of another version of Headwise: build it anew")
+    functions.headwise_sources.argtypes, functions.headwise_sources.restype = (), c_char_p
+    if functions.headwise_sources() != source_digest().encode():
+        raise OSError("the native library is of another version of Headwise: build it anew")
     sizes = (c_int * len(_STRUCTS))()
     functions.headwise_struct_sizes.argtypes, functions.headwise_struct_sizes.restype = (c_void_p,), None
     functions.headwise_struct_sizes(sizes)
-    for struct, size in zip(_STRUCTS, sizes, strict=True):
-        if size != ctypes.sizeof(struct):
-            raise OSError(f"the native library has another {struct.__name__}: build it anew")
+    for declared, size in zip(_STRUCTS, sizes, strict=True):
+        if size != ctypes.sizeof(declared):
+            raise OSError(f"the native library has another {declared.__name__}: build it anew")
+
+
+def _levels_of(functions: ctypes.CDLL) -> dict[str, bool]:
+    """The levels of a library, best first, and whether they run here."""
+    name_of, runs = functions.headwise_level_name, functions.headwise_level_runs
+    name_of.argtypes, name_of.restype = (c_int,), c_char_p
+    runs.argtypes, runs.restype = (c_int,), c_int
+    levels: dict[str, bool] = {}
+    while name := name_of(len(levels)):
+        levels[name.decode()] = bool(runs(len(levels)))
+    return levels
 
 
 class Library:
     """The functions of the library; their error codes become exceptions."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
+        _check_whole(path)
         functions = ctypes.CDLL(str(path))
-        functions.headwise_supported.argtypes, functions.headwise_supported.restype = (), c_int
-        if not functions.headwise_supported():
-            raise OSError("this CPU lacks AVX-512 VNNI")
-        _check_structs(functions)
+        _check_version(functions)
+        self.levels = _levels_of(functions)
+        """The levels of instructions that it has kernels for, best first, and whether they run here."""
         self._functions = {}
         for name, arguments in _SIGNATURES.items():
             function = getattr(functions, f"headwise_{name}")
@@ -145,6 +182,8 @@ class Library:
             raise IndexError("a row is not in the search")
         if error == 4:
             raise no_next_token()
+        if error == 5:
+            raise HeadwiseError("the native engine has no such level here")
         if error:
             raise RuntimeError(f"the native engine failed ({name})")
 
@@ -152,26 +191,34 @@ class Library:
 @functools.cache
 def _found() -> Library | str:
     """The library, or the reason why there is none."""
+    if PACKAGED.is_file():
+        try:
+            return Library(PACKAGED)
+        except OSError as error:
+            warnings.warn(f"the native library of this installation is not used: {_one_line(error)}", stacklevel=2)
     try:
-        return Library(PACKAGED if PACKAGED.is_file() else _compiled())
+        return _compiled()
     except (OSError, CannotCompileError) as error:
-        return str(error)
+        return _one_line(error)
 
 
-def _compiled() -> Path:
-    """The library in the cache folder, compiled if it is not there yet."""
-    processor = Path("/proc/cpuinfo")
-    known = processor.read_text(encoding="utf-8", errors="replace").split() if processor.is_file() else []
-    if not set(CPU_FLAGS) <= set(known):
-        raise CannotCompileError("this CPU lacks AVX-512 VNNI")
+def _one_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _compiled() -> Library:
+    """The library in the cache folder, compiled if it is not there yet, or damaged."""
     tool = compiler()
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(home).expanduser() / "headwise" / "native"
-    path = folder / f"{digest(tool)}.so"
-    if not path.is_file():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        compile_library(path, tool)
-    return path
+    path = Path(home).expanduser() / "headwise" / "native" / f"{digest(tool)}{Path(LIBRARY).suffix}"
+    if path.is_file():
+        try:
+            return Library(path)
+        except OSError as error:
+            warnings.warn(f"the native library is compiled anew: {_one_line(error)}", stacklevel=2)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    compile_library(path, tool)
+    return Library(path)
 
 
 def supported() -> bool:
@@ -208,8 +255,9 @@ class NativeHandle:
         if threads < 1:
             raise ValueError(f"an engine has at least one thread, not {threads}")
         self.library = library()
+        self.level = chosen_level(self.library.levels)
         made = c_void_p()
-        self.library.call("engine_new", threads, ctypes.byref(made))
+        self.library.call("engine_new", list(self.library.levels).index(self.level), threads, ctypes.byref(made))
         self.handle = made
         self.close = weakref.finalize(self, self.library.engine_free, made)
 

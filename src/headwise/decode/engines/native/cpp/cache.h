@@ -9,52 +9,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
-#include "vectors.h"
+#include "kernels.h"
+#include "levels/compiler.h"
+#include "storage.h"
 
 namespace headwise {
-
-constexpr int kSlots = 16;
-using Cached = uint16_t;  // float16: half the memory traffic of float32, and 16 times as exact as int8
-using SlotMask = uint16_t;  // one bit per slot of a block
 
 inline SlotMask first_slots(int count) { return count >= kSlots ? SlotMask(-1) : SlotMask((1u << count) - 1); }
 
 // One head of one layer in a block: keys, then values.
 inline size_t head_size(int head_width) { return size_t(2) * kSlots * head_width; }
-template <class Head>
-Head keys_of(Head head) {
-  return head;
-}
-template <class Head>
-Head values_of(Head head, int head_width) {
-  return head + size_t(kSlots) * head_width;
-}
-
-inline __m512 from_cache(const Cached* values) {
-  return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(values)));
-}
-
-inline void to_cache(const float* values, Cached* to) {
-  constexpr float kLargest = 65504.0f;  // the largest float16; min and max in this operand order keep NaN
-  __m512 x = _mm512_loadu_ps(values);
-  x = _mm512_min_ps(_mm512_set1_ps(kLargest), _mm512_max_ps(_mm512_set1_ps(-kLargest), x));
-  _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
-}
-
-inline void store_entry(Cached* head, int head_width, int slot, const float* key, const float* value) {
-  Cached* keys = keys_of(head) + slot;
-  Cached* values = values_of(head, head_width) + size_t(slot) * head_width;
-  alignas(64) Cached some[kLanes];
-  for (int first = 0; first < head_width; first += kLanes) {
-    to_cache(value + first, values + first);
-    to_cache(key + first, some);
-    for (int k = 0; k < kLanes; k++) {
-      keys[(first + k) * kSlots] = some[k];
-    }
-  }
-}
 
 // Allocates blocks, and keeps freed ones for the next search, up to a limit.
 class BlockStore {
@@ -175,7 +142,7 @@ class Caches {
           sentence.past.push_back(store_.take());
           taken.push_back(0);
         }
-        const int slot = __builtin_ctz(~unsigned(taken[block]));
+        const int slot = lowest_bit(~unsigned(taken[block]));
         taken[block] |= SlotMask(1u << slot);
         hypotheses_[row].slot = int(block) * kSlots + slot;
       }

@@ -6,11 +6,10 @@
 #include <mutex>
 #include <vector>
 
-#include "attention.h"
 #include "cache.h"
+#include "kernels.h"
+#include "matrix.h"
 #include "model.h"
-#include "product.h"
-#include "rows.h"
 #include "threads.h"
 #include "vocabulary.h"
 
@@ -39,7 +38,8 @@ struct Capture {
 
 class Engine {
  public:
-  explicit Engine(int threads) : threads_(std::make_unique<Threads>(threads)), scratch_(threads) {}
+  Engine(const Kernels& kernels, int threads)
+      : kernels_(kernels), vocabulary_(kernels), threads_(std::make_unique<Threads>(threads)), scratch_(threads) {}
 
   ~Engine() {
     if (!threads_->belong_to_this_process()) {
@@ -47,6 +47,7 @@ class Engine {
     }
   }
 
+  const Kernels& kernels() const { return kernels_; }
   Model& model() { return model_; }
   BlockStore& store() { return store_; }
   std::mutex& mutex() { return mutex_; }
@@ -204,15 +205,17 @@ class Engine {
     }
   }
 
-  template <Write write>
-  void multiply_rows(int rows, const Matrix& matrix, float* out, size_t stride) {
+  void multiply_rows(int rows, const Matrix& matrix, float* out, size_t stride, Write write) {
     threads_->for_ranges(matrix.panels(), [&](int begin, int end, int) {
-      multiply<write>(quantised_, rows, matrix, begin, end, out, stride);
+      float* to = out + size_t(begin) * kPanel;
+      kernels_.multiply(quantised_, rows, matrix.weights(), begin, end, to, stride, write);
     });
   }
 
   // Rows of inputs are packed, but not at a power of two (see `row_stride`).
-  static size_t quantised_stride(int inputs) { return size_t(round_up(inputs, 64)) + 64; }
+  size_t quantised_stride(int inputs) const {
+    return size_t(round_up(inputs * kernels_.layout.input_bytes, 64)) + 64;
+  }
   void expect_inputs(int inputs) { quantised_.stride = quantised_stride(inputs); }
 
   // Embeds a token as a row of the states.
@@ -232,14 +235,14 @@ class Engine {
   void normalise_and_quantise(const Side& side, int row, const Norm* after, const Norm* before) {
     float* x = states_.data() + row * width_;
     if (after) {
-      normalise(x, *after, side.width, x);
+      kernels_.normalise(x, after->weights(), side.width, x);
     }
     if (before) {
       float* y = context_.data() + size_t(row) * context_width_;
-      normalise(x, *before, side.width, y);
+      kernels_.normalise(x, before->weights(), side.width, y);
       x = y;
     }
-    quantise(x, side.width, quantised_, row);
+    kernels_.quantise(x, side.width, quantised_, row);
   }
 
   // Computes all sublayers; `attend(sublayer)` computes the attention contexts from the projections.
@@ -248,14 +251,14 @@ class Engine {
     for (size_t index = 0; index < side.sublayers.size(); index++) {
       const Sublayer& sublayer = side.sublayers[index];
       stride_ = row_stride(sublayer.project->outputs());
-      multiply_rows<Write::kStore>(rows, *sublayer.project, projected_.data(), stride_);
+      multiply_rows(rows, *sublayer.project, projected_.data(), stride_, Write::kStore);
       expect_inputs(sublayer.output->inputs());
       if (sublayer.kind == Kind::kFeedForward) {
         threads_->for_ranges(rows, [&](int begin, int end, int) {
           for (int row = begin; row < end; row++) {
             float* inner = projected_.data() + size_t(row) * stride_;
-            activate(inner, sublayer.hidden, sublayer.activation, sublayer.gated ? inner + sublayer.hidden : nullptr);
-            quantise(inner, sublayer.hidden, quantised_, row);
+            kernels_.activate(inner, sublayer.hidden, sublayer.activation, sublayer.gated ? inner + sublayer.hidden : nullptr);
+            kernels_.quantise(inner, sublayer.hidden, quantised_, row);
           }
         });
       } else {
@@ -263,11 +266,11 @@ class Engine {
         threads_->for_ranges(rows, [&](int begin, int end, int) {
           for (int row = begin; row < end; row++) {
             const float* context = context_.data() + size_t(row) * context_width_;
-            quantise(context, sublayer.heads * sublayer.head_width, quantised_, row);
+            kernels_.quantise(context, sublayer.heads * sublayer.head_width, quantised_, row);
           }
         });
       }
-      multiply_rows<Write::kAdd>(rows, *sublayer.output, states_.data(), width_);
+      multiply_rows(rows, *sublayer.output, states_.data(), width_, Write::kAdd);
       expect_inputs(side.width);
       threads_->for_ranges(rows, [&](int begin, int end, int) {
         for (int row = begin; row < end; row++) {
@@ -318,7 +321,7 @@ class Engine {
                     const Sublayer& sublayer) {
     const size_t stride = row_stride(sublayer.memory->outputs());
     const int width = sublayer.head_width;
-    multiply_rows<Write::kStore>(rows, *sublayer.memory, projected_.data(), stride);
+    multiply_rows(rows, *sublayer.memory, projected_.data(), stride, Write::kStore);
     threads_->for_ranges(count * sublayer.key_heads, [&](int begin, int end, int) {
       for (int item = begin; item < end; item++) {
         const Sentence& sentence = sentences[item / sublayer.key_heads];
@@ -328,7 +331,7 @@ class Engine {
           const float* key = row + size_t(head) * width;
           const float* value = key + size_t(sublayer.key_heads) * width;
           Cached* block = sentence.memory[place / kSlots];
-          store_entry(block + head_offset(sublayer, head), width, place % kSlots, key, value);
+          kernels_.store_entry(block + head_offset(sublayer, head), width, place % kSlots, key, value);
         }
       }
     });
@@ -382,11 +385,11 @@ class Engine {
       const int row = first + place;
       rotate(sublayer, row, head, rotation, int(positions[place]));
       const float* value = value_of(sublayer, row, head);
-      store_entry(scratch.blocks[place / kSlots], width, place % kSlots, key_of(sublayer, row, head), value);
+      kernels_.store_entry(scratch.blocks[place / kSlots], width, place % kSlots, key_of(sublayer, row, head), value);
       end = add_queries(sublayer, row, head, sentence.memory_mask.data(), end);
     }
     const Past past{scratch.blocks.data(), blocks, 0, width};
-    attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
+    kernels_.attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
   }
 
   // Causal self-attention: the hypotheses of a sentence attend to their past and to their new entries.
@@ -400,11 +403,11 @@ class Engine {
       rotate(sublayer, row, head, rotation, 0);
       Cached* block = sentence.past[hypothesis.slot / kSlots] + offset;
       const float* value = value_of(sublayer, row, head);
-      store_entry(block, sublayer.head_width, hypothesis.slot % kSlots, key_of(sublayer, row, head), value);
+      kernels_.store_entry(block, sublayer.head_width, hypothesis.slot % kSlots, key_of(sublayer, row, head), value);
       end = add_queries(sublayer, row, head, hypothesis.stems.data(), end);
     }
     const Past past{sentence.past.data(), int(sentence.past.size()), offset, sublayer.head_width};
-    attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
+    kernels_.attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
   }
 
   // Cross-attention: the hypotheses of a sentence attend to its source.
@@ -422,9 +425,10 @@ class Engine {
     }
     const Past past{sentence.memory.data(), int(sentence.memory.size()), head_offset(sublayer, key_head),
                     sublayer.head_width};
-    attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
+    kernels_.attend(scratch.queries.data(), int(end - scratch.queries.data()), past, scratch.weights.data());
   }
 
+  const Kernels& kernels_;
   Model model_;
   BlockStore store_;
   Vocabulary vocabulary_;

@@ -5,12 +5,39 @@
 #include <vector>
 
 #include "cache.h"
-#include "product.h"
-#include "rows.h"
+#include "matrix.h"
 
 namespace headwise {
 
 enum class Kind : int32_t { kSelfAttention = 0, kCrossAttention = 1, kFeedForward = 2 };
+
+struct Norm {
+  std::vector<float> weight;
+  std::vector<float> bias;
+  float epsilon;
+  bool centred;
+
+  NormWeights weights() const { return {weight.data(), bias.data(), epsilon, centred}; }
+};
+
+// Rotary encoding: cosines and sines of positions, [positions][pairs]; no pairs, no rotation.
+struct Rotation {
+  const float* cosine;
+  const float* sine;
+  int pairs;
+
+  // Rotates the pairs (first half, second half) of the first values of a head.
+  void apply(float* head, int position) const {
+    const float* c = cosine + size_t(position) * pairs;
+    const float* s = sine + size_t(position) * pairs;
+    for (int i = 0; i < pairs; i++) {
+      const float first = head[i];
+      const float second = head[pairs + i];
+      head[i] = first * c[i] - second * s[i];
+      head[pairs + i] = second * c[i] + first * s[i];
+    }
+  }
+};
 
 // As Python passes it: library.py declares the same fields, and compares the size. Norms and matrices are numbers, -1:
 // none.

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "product.h"
+#include "matrix.h"
 #include "threads.h"
 
 namespace headwise {
@@ -18,7 +18,7 @@ namespace headwise {
 // Some outputs of a matrix, packed like it.
 struct Selection {
   Selection(Threads& threads, const Matrix& whole, std::vector<int32_t> chosen)
-      : tokens(std::move(chosen)), matrix(int(tokens.size()), whole.inputs()) {
+      : tokens(std::move(chosen)), matrix(whole.layout(), int(tokens.size()), whole.inputs()) {
     threads.for_ranges(int(tokens.size()), [&](int begin, int end, int) {
       for (int output = begin; output < end; output++) {
         matrix.take(output, whole, tokens[output]);

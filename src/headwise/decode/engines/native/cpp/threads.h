@@ -6,9 +6,14 @@
 // machines.
 #pragma once
 
-#include <immintrin.h>
-#include <sched.h>
+#if defined(_WIN32)
+#include <process.h>
+#else
 #include <unistd.h>
+#endif
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -20,9 +25,27 @@
 
 namespace headwise {
 
+// Numbers this process; a forked child has another number.
+inline int process_number() {
+#if defined(_WIN32)
+  return _getpid();
+#else
+  return int(getpid());
+#endif
+}
+
+// Lets the other hardware thread of this core work, for a moment.
+inline void pause_core() {
+#if defined(__x86_64__) || defined(_M_X64)
+  _mm_pause();
+#elif defined(__aarch64__) && defined(__GNUC__)
+  __asm__ volatile("yield");
+#endif
+}
+
 class Threads {
  public:
-  explicit Threads(int count) : count_(count), owner_(getpid()), shares_(count) {
+  explicit Threads(int count) : count_(count), owner_(process_number()), shares_(count) {
     for (int index = 1; index < count; index++) {
       workers_.emplace_back([this, index] { work(index); });
     }
@@ -42,7 +65,7 @@ class Threads {
   int count() const { return count_; }
 
   // False in a forked child: the worker threads exist in the parent only.
-  bool belong_to_this_process() const { return owner_ == getpid(); }
+  bool belong_to_this_process() const { return owner_ == process_number(); }
 
   // Calls body(begin, end, thread) for ranges that make up [0, total), and returns when all calls have returned.
   // The result of a range must not depend on the thread, or on how the ranges are cut.
@@ -86,9 +109,9 @@ class Threads {
 
   static void pause_or_yield(int waited) {
     if (waited < kPausesBeforeYield) {
-      _mm_pause();
+      pause_core();
     } else {
-      sched_yield();
+      std::this_thread::yield();
     }
   }
 
@@ -137,7 +160,7 @@ class Threads {
   }
 
   const int count_;
-  const pid_t owner_;
+  const int owner_;
   void* task_ = nullptr;
   void (*call_)(void*, int, int) = nullptr;
   // Variables that one thread writes and others wait for have cache lines of their own.

@@ -6,24 +6,20 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
 #include <vector>
 
-#include "product.h"
+#include "kernels.h"
+#include "matrix.h"
 #include "shortlist.h"
+#include "storage.h"
 #include "threads.h"
-#include "vectors.h"
 
 namespace headwise {
 
-struct Candidate {
-  float logit;
-  int32_t token;
-
-  bool before(const Candidate& other) const {
-    return logit > other.logit || (logit == other.logit && token < other.token);
-  }
-};
+inline bool before(const Candidate& one, const Candidate& other) {
+  return one.logit > other.logit || (one.logit == other.logit && one.token < other.token);
+}
 
 // The wanted results of a step, and where they are written.
 struct Ranking {
@@ -37,6 +33,8 @@ struct Ranking {
 
 class Vocabulary {
  public:
+  explicit Vocabulary(const Kernels& kernels) : kernels_(kernels) {}
+
   void rank(Threads& threads, const Matrix& matrix, const QuantisedRows& x, int rows, const Ranking& ranking) {
     const int chunks = (matrix.panels() + kChunkPanels - 1) / kChunkPanels;
     stride_ = round_up(chunks, kLanes);
@@ -57,10 +55,9 @@ class Vocabulary {
         const int panels = std::min(kChunkPanels, matrix.panels() - first_panel);
         for (int first = 0; first < rows; first += kRows) {
           const int last = std::min(rows, first + kRows);
-          for (int panel = 0; panel < panels; panel++) {
-            float* out = logits + size_t(panel) * kPanel;
-            multiply_panel<Write::kStore>(x, first, last, matrix, first_panel + panel, out, kStride);
-          }
+          const int end_panel = first_panel + panels;
+          kernels_.multiply(part(x, first), last - first, matrix.weights(), first_panel, end_panel, logits, kStride,
+                            Write::kStore);
           for (int row = first; row < last; row++) {
             float* of_row = logits + size_t(row - first) * kStride;
             add_chunk(of_row, panels * kPanel, row, chunk);
@@ -101,6 +98,11 @@ class Vocabulary {
   }
 
  private:
+  // The rows from `first` on.
+  static QuantisedRows part(const QuantisedRows& x, int first) {
+    return {x.values + first * x.stride, x.stride, x.scales + first, x.sums + first};
+  }
+
   // Ranks the rows of `unsure` among all tokens.
   void rank_again(Threads& threads, const Matrix& matrix, const QuantisedRows& x, const std::vector<int>& unsure,
                   const Ranking& ranking) {
@@ -111,7 +113,7 @@ class Vocabulary {
     again_sums_.make_room(rows);
     const QuantisedRows some{again_values_.data(), x.stride, again_scales_.data(), again_sums_.data()};
     for (int i = 0; i < rows; i++) {
-      std::copy_n(x.values + unsure[i] * x.stride, matrix.inputs(), some.values + i * x.stride);
+      std::copy_n(x.values + unsure[i] * x.stride, x.stride, some.values + i * x.stride);
       some.scales[i] = x.scales[unsure[i]];
       some.sums[i] = x.sums[unsure[i]];
     }
@@ -143,13 +145,9 @@ class Vocabulary {
     candidates_.make_room(size_t(threads.count()) * ranking.count);
     for (int first = 0; first < rows; first += kListedRows) {
       const int some = std::min(kListedRows, rows - first);
-      const QuantisedRows part{x.values + first * x.stride, x.stride, x.scales + first, x.sums + first};
       threads.for_ranges(common.panels() + others.panels(), [&](int begin, int end, int) {
-        float* out = logits_.data();
-        multiply<Write::kStore>(part, some, common.matrix, begin, std::min(end, common.panels()), out, stride);
-        begin = std::max(begin - common.panels(), 0);
-        end -= common.panels();
-        multiply<Write::kStore>(part, some, others.matrix, begin, end, out + common.width(), stride);
+        multiply_listed(part(x, first), some, common, begin, end, 0, stride);
+        multiply_listed(part(x, first), some, others, begin, end, common.panels(), stride);
       });
       threads.for_ranges(some, [&](int begin, int end, int thread) {
         float* own = gathered_.data() + thread * longest;
@@ -162,6 +160,17 @@ class Vocabulary {
                                              {own, padded(chosen), chosen.tokens}, vocabulary, ranking, best);
         }
       });
+    }
+  }
+
+  // Computes the logits of those panels of a selection that lie in [begin, end), where its first one is `offset`.
+  void multiply_listed(const QuantisedRows& x, int rows, const Selection& selection, int begin, int end, int offset,
+                       size_t stride) {
+    begin = std::max(begin, offset);
+    end = std::min(end, offset + selection.panels());
+    if (begin < end) {
+      kernels_.multiply(x, rows, selection.matrix.weights(), begin - offset, end - offset,
+                        logits_.data() + size_t(begin) * kPanel, stride, Write::kStore);
     }
   }
 
@@ -181,32 +190,21 @@ class Vocabulary {
 
   static void gather(const float* logits, const std::vector<int32_t>& columns, float* to) {
     const int count = int(columns.size());
-    for (int k = 0; k < count; k += kLanes) {
-      const __mmask16 real = count - k >= kLanes ? __mmask16(-1) : __mmask16((1u << (count - k)) - 1);
-      const __m512i where = _mm512_maskz_loadu_epi32(real, columns.data() + k);
-      _mm512_store_ps(to + k, _mm512_mask_i32gather_ps(_mm512_set1_ps(-kInfinity), real, where, logits, sizeof(float)));
+    for (int i = 0; i < count; i++) {
+      to[i] = logits[columns[i]];
     }
+    std::fill(to + count, to + round_up(count, kLanes), -kInfinity);
   }
 
-  static float largest_of(const float* logits, int width) {
-    __m512 largest = _mm512_set1_ps(-kInfinity);
-    for (int k = 0; k < width; k += kLanes) {
-      largest = _mm512_max_ps(largest, _mm512_load_ps(logits + k));
-    }
-    return _mm512_reduce_max_ps(largest);
+  float sum_of(const float* logits, int width, float top) const {
+    return kernels_.sum_of_exponentials(logits, nullptr, width, top);
   }
 
-  // The sum of e^(logit - top).
-  static float sum_of(const float* logits, int width, float top) {
-    __m512 sum = _mm512_setzero_ps();
-    for (int k = 0; k < width; k += kLanes) {
-      sum = _mm512_add_ps(sum, exponential(_mm512_sub_ps(_mm512_load_ps(logits + k), _mm512_set1_ps(top))));
-    }
-    return _mm512_reduce_add_ps(sum);
-  }
+  // The logarithm in double precision: rounded to float, it is the same with any C library.
+  static float logarithm(float x) { return float(std::log(double(x))); }
 
   void add_chunk(const float* logits, int width, int row, int chunk) {
-    const float top = largest_of(logits, width);
+    const float top = kernels_.largest(logits, width);
     maxima_[size_t(row) * stride_ + chunk] = top;
     sums_[size_t(row) * stride_ + chunk] = sum_of(logits, width, top);
   }
@@ -215,11 +213,12 @@ class Vocabulary {
   static float at_most_certain(float log_probability) { return log_probability > 0.0f ? 0.0f : log_probability; }
 
   // Ranks the listed tokens of a row; returns the log-probability of the likeliest one, banned or not.
-  static float finish_within(int row, const Listed& common, const Listed& own, int vocabulary, const Ranking& ranking,
-                            Candidate* best) {
-    const float top = std::max(largest_of(common.logits, common.width), largest_of(own.logits, own.width));
+  float finish_within(int row, const Listed& common, const Listed& own, int vocabulary, const Ranking& ranking,
+                      Candidate* best) const {
+    const float top =
+        std::max(kernels_.largest(common.logits, common.width), kernels_.largest(own.logits, own.width));
     const float sum = sum_of(common.logits, common.width, top) + sum_of(own.logits, own.width, top);
-    const float normaliser = top + std::log(sum);
+    const float normaliser = top + logarithm(sum);
     if (ranking.table) {
       float* table = ranking.table + size_t(row) * vocabulary;
       std::fill_n(table, vocabulary, -kInfinity);
@@ -237,7 +236,7 @@ class Vocabulary {
           part.logits[found - part.tokens.begin()] = -kInfinity;
         }
       }
-      keep_largest(part.logits, part.width, ranking.count, best, [&](int place) { return part.tokens[place]; });
+      keep_largest(part.logits, part.width, part.tokens.data(), 0, ranking.count, best);
     }
     for (int i = 0; i < ranking.count; i++) {
       ranking.log_probabilities[size_t(row) * ranking.count + i] = at_most_certain(best[i].logit - normaliser);
@@ -247,7 +246,7 @@ class Vocabulary {
   }
 
   // Merges the logits [width] of the tokens from `first` on into the best ones so far.
-  static void keep_best(float* logits, int width, int first, const Ranking& ranking, Candidate* best) {
+  void keep_best(float* logits, int width, int first, const Ranking& ranking, Candidate* best) const {
     if (!ranking.count) {
       return;
     }
@@ -257,34 +256,19 @@ class Vocabulary {
         logits[place] = -kInfinity;
       }
     }
-    keep_largest(logits, width, ranking.count, best, [&](int place) { return first + place; });
+    keep_largest(logits, width, nullptr, first, ranking.count, best);
   }
 
-  // Merges logits into the best ones so far. `token_of(index)` is called only where the logit is above minus infinity.
-  template <class TokenOf>
-  static void keep_largest(const float* logits, int width, int count, Candidate* best, TokenOf&& token_of) {
-    if (!count) {
-      return;
-    }
-    Candidate* last = best + count - 1;
-    for (int k = 0; k < width; k += kLanes) {
-      const __m512 some = _mm512_load_ps(logits + k);
-      unsigned hits = _mm512_cmp_ps_mask(some, _mm512_set1_ps(last->logit), _CMP_GE_OQ);
-      for (; hits; hits &= hits - 1) {
-        const int place = k + __builtin_ctz(hits);
-        if (logits[place] > -kInfinity) {
-          const Candidate candidate{logits[place], token_of(place)};
-          if (candidate.before(*last)) {
-            insert(candidate, best, last);
-          }
-        }
-      }
+  void keep_largest(const float* logits, int width, const int32_t* tokens, int first, int count,
+                    Candidate* best) const {
+    if (count) {
+      kernels_.keep_largest(logits, width, tokens, first, count, best);
     }
   }
 
   static void insert(const Candidate& candidate, Candidate* best, Candidate* last) {
     Candidate* place = last;
-    for (; place > best && candidate.before(place[-1]); place--) {
+    for (; place > best && before(candidate, place[-1]); place--) {
       *place = place[-1];
     }
     *place = candidate;
@@ -293,17 +277,8 @@ class Vocabulary {
   float log_of_sum(int row) const {
     const float* maxima = maxima_.data() + size_t(row) * stride_;
     const float* sums = sums_.data() + size_t(row) * stride_;
-    __m512 largest = _mm512_set1_ps(-kInfinity);
-    for (int k = 0; k < stride_; k += kLanes) {
-      largest = _mm512_max_ps(largest, _mm512_load_ps(maxima + k));
-    }
-    const float top = _mm512_reduce_max_ps(largest);
-    __m512 sum = _mm512_setzero_ps();
-    for (int k = 0; k < stride_; k += kLanes) {
-      const __m512 share = exponential(_mm512_sub_ps(_mm512_load_ps(maxima + k), _mm512_set1_ps(top)));
-      sum = _mm512_fmadd_ps(share, _mm512_load_ps(sums + k), sum);
-    }
-    return top + std::log(_mm512_reduce_add_ps(sum));
+    const float top = kernels_.largest(maxima, stride_);
+    return top + logarithm(kernels_.sum_of_exponentials(maxima, sums, stride_, top));
   }
 
   void finish_row(int row, int rows, int threads, int vocabulary, const Ranking& ranking) {
@@ -313,7 +288,7 @@ class Vocabulary {
       Candidate* best = candidates_.data() + size_t(row) * ranking.count;
       for (int thread = 1; thread < threads; thread++) {
         const Candidate* others = candidates_.data() + (size_t(thread) * rows + row) * ranking.count;
-        for (int i = 0; i < ranking.count && others[i].before(best[ranking.count - 1]); i++) {
+        for (int i = 0; i < ranking.count && before(others[i], best[ranking.count - 1]); i++) {
           insert(others[i], best, best + ranking.count - 1);
         }
       }
@@ -330,6 +305,7 @@ class Vocabulary {
     }
   }
 
+  const Kernels& kernels_;
   int stride_ = 0;
   Array<float> maxima_;
   Array<float> sums_;

@@ -1,0 +1,19 @@
+// All kernels of a level as its table. The last include of a level's file.
+#pragma once
+
+#include "attention.h"
+#include "product.h"
+#include "ranking.h"
+#include "rows.h"
+
+namespace headwise {
+namespace {
+
+// A constant, not a variable: the initialisation of a variable would run this level's instructions on any CPU.
+constexpr Kernels kKernels = {
+    kLayout,     multiply_rows, normalise, quantise<Input, kLayout.shift != 0>, activate,
+    store_entry, attend,        largest,   sum_of_exponentials,                 keep_largest,
+};
+
+}  // namespace
+}  // namespace headwise
