@@ -1,4 +1,5 @@
-// Plain C++, for any CPU.
+// Plain C++, for any CPU. Its loops are written so that compilers find the vector instructions that every CPU of an
+// architecture has.
 #include <cstring>
 
 #include "vector_portable.h"
@@ -7,24 +8,44 @@ namespace headwise {
 namespace {
 
 using Input = int16_t;
-constexpr Layout kLayout = {16, 2, 0, sizeof(Input)};
-constexpr int kTile = 4;
+constexpr Layout kLayout = {4, 8, 0, sizeof(Input)};
+constexpr int kTile = 8;
+constexpr int kChunk = 512;  // inputs whose weights are widened at a time
+
+// Adds the products of a row with the weights of four outputs.
+inline void add_products(const int16_t (&weights)[4][kChunk], const Input* row, int count, Whole& sums) {
+  int32_t found[4] = {};
+  for (int i = 0; i < count; i++) {
+    found[0] += weights[0][i] * row[i];
+    found[1] += weights[1][i] * row[i];
+    found[2] += weights[2][i] * row[i];
+    found[3] += weights[3][i] * row[i];
+  }
+  for (int output = 0; output < 4; output++) {
+    sums.lane[output] += found[output];
+  }
+}
 
 template <int Rows>
-HEADWISE_INLINE void accumulate(const int8_t* rows, size_t stride, const uint8_t* weights, int inputs,
-                                Whole (&sums)[Rows][4]) {
-  int32_t found[Rows][16] = {};
-  for (int k = 0; k < inputs; k += 2) {
-    const int8_t* at = reinterpret_cast<const int8_t*>(weights) + size_t(k) * kLayout.strip;
-    for (int r = 0; r < Rows; r++) {
-      Input pair[2];
-      std::memcpy(pair, rows + size_t(r) * stride + size_t(k) * sizeof(Input), sizeof pair);
-      for (int output = 0; output < 16; output++) {
-        found[r][output] += at[2 * output] * pair[0] + at[2 * output + 1] * pair[1];
+inline void accumulate(const int8_t* rows, size_t stride, const uint8_t* weights, int inputs, Whole (&sums)[Rows][1]) {
+  for (int r = 0; r < Rows; r++) {
+    sums[r][0] = all_whole(0);
+  }
+  int16_t widened[4][kChunk];
+  for (int begin = 0; begin < inputs; begin += kChunk) {
+    const int count = inputs - begin < kChunk ? inputs - begin : kChunk;
+    const int8_t* from = reinterpret_cast<const int8_t*>(weights) + size_t(begin) * kLayout.strip;
+    for (int k = 0; k < count; k += kLayout.group) {
+      for (int output = 0; output < kLayout.strip; output++, from += kLayout.group) {
+        for (int i = 0; i < kLayout.group; i++) {
+          widened[output][k + i] = from[i];
+        }
       }
     }
+    for (int r = 0; r < Rows; r++) {
+      add_products(widened, reinterpret_cast<const Input*>(rows + size_t(r) * stride) + begin, count, sums[r][0]);
+    }
   }
-  std::memcpy(sums, found, sizeof found);
 }
 
 }  // namespace
