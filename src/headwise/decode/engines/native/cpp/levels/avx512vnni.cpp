@@ -3,11 +3,14 @@
 
 #include "vector_avx512.h"
 
+#include "rows.h"
+
 namespace headwise {
 namespace {
 
 using Input = int8_t;
 constexpr Layout kLayout = {32, 4, 128, sizeof(Input)};
+constexpr auto kQuantise = quantise<Input, kLayout.shift != 0>;
 constexpr int kTile = 8;
 constexpr int kPrefetchRows = 4;  // from so many on, a strip takes long enough to prefetch the next one
 

@@ -3,11 +3,14 @@
 
 #include "vector_avx2.h"
 
+#include "rows.h"
+
 namespace headwise {
 namespace {
 
 using Input = int8_t;
 constexpr Layout kLayout = {16, 4, 128, sizeof(Input)};
+constexpr auto kQuantise = quantise<Input, kLayout.shift != 0>;
 constexpr int kTile = 6;
 
 // Adds four products of unsigned and signed bytes to each sum.

@@ -11,8 +11,8 @@ namespace {
 
 // A constant, not a variable: the initialisation of a variable would run this level's instructions on any CPU.
 constexpr Kernels kKernels = {
-    kLayout,     multiply_rows, normalise, quantise<Input, kLayout.shift != 0>, activate,
-    store_entry, attend,        largest,   sum_of_exponentials,                 keep_largest,
+    kLayout,     multiply_rows, normalise, kQuantise,           activate,
+    store_entry, attend,        largest,   sum_of_exponentials, keep_largest,
 };
 
 }  // namespace

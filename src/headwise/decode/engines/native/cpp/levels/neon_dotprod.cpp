@@ -3,11 +3,14 @@
 
 #include "vector_neon.h"
 
+#include "rows.h"
+
 namespace headwise {
 namespace {
 
 using Input = int8_t;
 constexpr Layout kLayout = {16, 4, 0, sizeof(Input)};
+constexpr auto kQuantise = quantise<Input, kLayout.shift != 0>;
 constexpr int kTile = 6;
 
 template <int Rows>

@@ -3,11 +3,14 @@
 // An instruction multiplies two rows of eight inputs by two outputs, and so gives four sums.
 #include "vector_neon.h"
 
+#include "rows.h"
+
 namespace headwise {
 namespace {
 
 using Input = int8_t;
 constexpr Layout kLayout = {16, 8, 0, sizeof(Input)};
+constexpr auto kQuantise = quantise<Input, kLayout.shift != 0>;
 constexpr int kTile = 6;
 
 template <int Rows>

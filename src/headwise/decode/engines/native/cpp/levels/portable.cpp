@@ -4,11 +4,14 @@
 
 #include "vector_portable.h"
 
+#include "rows.h"
+
 namespace headwise {
 namespace {
 
 using Input = int16_t;
 constexpr Layout kLayout = {4, 8, 0, sizeof(Input)};
+constexpr auto kQuantise = quantise<Input, kLayout.shift != 0>;
 constexpr int kTile = 8;
 constexpr int kChunk = 512;  // inputs whose weights are widened at a time
 

@@ -1,6 +1,6 @@
 // Matrix products, around what each level defines before it includes this header:
 //
-//   Input, kLayout               of inputs and weights
+//   kLayout, kQuantise           of weights and inputs
 //   kTile                        rows at a time
 //   accumulate<Rows>(...)        the integer sums of some rows and one strip of outputs
 #pragma once
