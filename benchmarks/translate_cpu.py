@@ -2,6 +2,7 @@
 
     python benchmarks/translate_cpu.py                                  # batches of 1 and 16, greedy and beam 4
     python benchmarks/translate_cpu.py --systems int8 ctranslate2-int8 --batch 16 --beam 4 --repeats 10
+    python benchmarks/translate_cpu.py --systems int8 ctranslate2-int8 --isa avx2        # both limited to AVX2
     python benchmarks/translate_cpu.py --model opus-mt-en-fr --source test.en.xz --reference test.fr.xz --lines 400
     python benchmarks/translate_cpu.py --memory                         # memory and start-up, one process per system
     python benchmarks/translate_cpu.py --growth --plot docs/images/translate_cpu.png
@@ -41,6 +42,15 @@ from headwise.models.published.exchange import export_published
 from headwise.models.published.formats.huggingface import write_folder
 
 DEVICE = torch.device("cpu")
+ISA = {
+    "avx2": {
+        "HEADWISE_ISA": "avx2",
+        "CT2_FORCE_CPU_ISA": "AVX2",  # of CTranslate2's own code; its products are computed by one of these:
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    },
+}
+"""Environment variables that limit all systems to an instruction set; to be set before the libraries are loaded."""
 SYSTEMS = ("int8", "plain", "ctranslate2-int8", "ctranslate2", "transformers")
 
 
@@ -261,6 +271,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--isa", choices=ISA, help="instruction set that all systems are limited to")
     parser.add_argument("--source", type=Path, help="a whole file instead of batches; needs --model and --reference")
     parser.add_argument("--reference", type=Path)
     parser.add_argument("--lines", type=int, default=0, help="of the file; 0: all")
@@ -269,6 +280,8 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     add_output(parser)
     args = parser.parse_args()
+    if args.isa:
+        os.environ |= ISA[args.isa]
     torch.set_num_threads(args.threads)
     columns = ["system", "batch", "beam", "tokens/s", "median tokens/s", "tokens/CPU s", "median ms", "95 % ms"]
     rows: list[Row] = []

@@ -1,8 +1,9 @@
 // AVX2 with FMA and F16C.
 //
-// Its instruction for bytes adds two products of an unsigned and a signed byte in 16 bits, and saturates. Weights are up
-// to 255 here, so two inputs are safe if their sizes add up to 128 or less: 255 * 128 < 2^15. Of larger ones, which are
-// rare, half is multiplied with all others and the rest after them. So all sums are exact.
+// Its instruction for bytes adds two products of an unsigned and a signed byte in 16 bits, and saturates. Weights are 0
+// to 255 here, so two inputs are safe if their sum is -128 to 128: 255 * 128 < 2^15, and products of inputs of opposite
+// signs are never further from 0 than the larger of them. Of other inputs, which are rare, half is multiplied with all
+// others and the rest after them. So all sums are exact.
 #include <cstring>
 
 #include "vector_avx2.h"
@@ -33,8 +34,8 @@ void quantise_safely(const float* x, int width, const QuantisedRows& rows, int r
   int32_t count = 0;
   for (int k = 0; k < width; k += kLanes) {
     __m128i* at = reinterpret_cast<__m128i*>(values + k);
-    const __m128i pairs = _mm_maddubs_epi16(_mm_abs_epi8(_mm_loadu_si128(at)), _mm_set1_epi8(1));
-    const int large = _mm_movemask_epi8(_mm_cmpgt_epi16(pairs, _mm_set1_epi16(kSafe)));
+    const __m128i pairs = _mm_maddubs_epi16(_mm_set1_epi8(1), _mm_loadu_si128(at));
+    const int large = _mm_movemask_epi8(_mm_cmpgt_epi16(_mm_abs_epi16(pairs), _mm_set1_epi16(kSafe)));
     for (int quad = 0; large >> 4 * quad; quad++) {
       if (large >> 4 * quad & 15) {
         int8_t rest[4];
