@@ -57,6 +57,7 @@ translate` uses it with the engine int8; --shortlist off ignores it.
 
 def run_shortlist(args: argparse.Namespace) -> int:
     from headwise.decode.auto_source import AUTO_SOURCE
+    from headwise.decode.engines.native.library import supported
     from headwise.decode.shortlist.learn import BEST, learn_shortlist, predict_first_tokens
     from headwise.decode.shortlist.shortlists import Shortlists
     from headwise.decode.translator import Translator
@@ -64,7 +65,7 @@ def run_shortlist(args: argparse.Namespace) -> int:
     from headwise.nn.int8 import is_fast_here
 
     started = time.monotonic()
-    engine = "int8" if is_fast_here() else "auto"
+    engine = "int8" if supported() or is_fast_here() else "auto"
     translator = Translator(args.model, device="cpu", engine=engine, shortlist=False, say=say)
     direction = translator.direction(args.source_language, args.target_language)
     if direction[0] == AUTO_SOURCE:

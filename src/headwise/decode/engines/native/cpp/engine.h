@@ -257,7 +257,8 @@ class Engine {
         threads_->for_ranges(rows, [&](int begin, int end, int) {
           for (int row = begin; row < end; row++) {
             float* inner = projected_.data() + size_t(row) * stride_;
-            kernels_.activate(inner, sublayer.hidden, sublayer.activation, sublayer.gated ? inner + sublayer.hidden : nullptr);
+            const float* gated = sublayer.gated ? inner + sublayer.hidden : nullptr;
+            kernels_.activate(inner, sublayer.hidden, sublayer.activation, gated);
             kernels_.quantise(inner, sublayer.hidden, quantised_, row);
           }
         });

@@ -57,23 +57,28 @@ Side& side_of(Engine& engine, int is_target) {
 #endif
 
 // The digest of the sources that this library was compiled from, as compile.py computes it.
-HEADWISE_PUBLIC const char* headwise_sources() { return HEADWISE_SOURCES; }
+HEADWISE_PUBLIC
+const char* headwise_sources() { return HEADWISE_SOURCES; }
 
 // The sizes of the structs that Python declares too (library.py), which compares them when it loads the library.
-HEADWISE_PUBLIC void headwise_struct_sizes(int* sizes) {
+HEADWISE_PUBLIC
+void headwise_struct_sizes(int* sizes) {
   sizes[0] = sizeof(SublayerDescription);
   sizes[1] = sizeof(SideDescription);
   sizes[2] = sizeof(SearchSettings);
 }
 
 // Levels by number, best first: their names, null after the last one, and whether they can run here.
-HEADWISE_PUBLIC const char* headwise_level_name(int level) {
+HEADWISE_PUBLIC
+const char* headwise_level_name(int level) {
   return level >= 0 && level < kLevelCount ? kLevels[level].name : nullptr;
 }
 
-HEADWISE_PUBLIC int headwise_level_runs(int level) { return kernels_of(level) != nullptr; }
+HEADWISE_PUBLIC
+int headwise_level_runs(int level) { return kernels_of(level) != nullptr; }
 
-HEADWISE_PUBLIC int headwise_engine_new(int level, int threads, EngineHandle** engine) {
+HEADWISE_PUBLIC
+int headwise_engine_new(int level, int threads, EngineHandle** engine) {
   return guarded([&]() -> int {
     const Kernels* kernels = kernels_of(level);
     if (!kernels) {
@@ -84,10 +89,12 @@ HEADWISE_PUBLIC int headwise_engine_new(int level, int threads, EngineHandle** e
   });
 }
 
-HEADWISE_PUBLIC void headwise_engine_free(EngineHandle* engine) { delete engine; }
+HEADWISE_PUBLIC
+void headwise_engine_free(EngineHandle* engine) { delete engine; }
 
 // Weights are copied.
-HEADWISE_PUBLIC int headwise_add_matrix(EngineHandle* engine, const int8_t* weight, const float* scales, const float* bias, int outputs,
+HEADWISE_PUBLIC
+int headwise_add_matrix(EngineHandle* engine, const int8_t* weight, const float* scales, const float* bias, int outputs,
                         int inputs, float filler, int* number) {
   return guarded([&] {
     auto& matrices = (*engine)->model().matrices;
@@ -98,7 +105,8 @@ HEADWISE_PUBLIC int headwise_add_matrix(EngineHandle* engine, const int8_t* weig
   });
 }
 
-HEADWISE_PUBLIC int headwise_add_norm(EngineHandle* engine, const float* weight, const float* bias, int width, float epsilon,
+HEADWISE_PUBLIC
+int headwise_add_norm(EngineHandle* engine, const float* weight, const float* bias, int width, float epsilon,
                       int centred, int* number) {
   return guarded([&] {
     auto& norms = (*engine)->model().norms;
@@ -113,21 +121,24 @@ HEADWISE_PUBLIC int headwise_add_norm(EngineHandle* engine, const float* weight,
   });
 }
 
-HEADWISE_PUBLIC int headwise_describe_side(EngineHandle* engine, int is_target, const SideDescription* side) {
+HEADWISE_PUBLIC
+int headwise_describe_side(EngineHandle* engine, int is_target, const SideDescription* side) {
   return guarded([&] {
     (*engine)->model().describe_side(side_of(**engine, is_target), *side);
     return kNone;
   });
 }
 
-HEADWISE_PUBLIC int headwise_add_sublayer(EngineHandle* engine, int is_target, const SublayerDescription* sublayer) {
+HEADWISE_PUBLIC
+int headwise_add_sublayer(EngineHandle* engine, int is_target, const SublayerDescription* sublayer) {
   return guarded([&] {
     (*engine)->model().add_sublayer(side_of(**engine, is_target), *sublayer);
     return kNone;
   });
 }
 
-HEADWISE_PUBLIC int headwise_set_output(EngineHandle* engine, int matrix) {
+HEADWISE_PUBLIC
+int headwise_set_output(EngineHandle* engine, int matrix) {
   return guarded([&] {
     (*engine)->model().output = (*engine)->model().matrix(matrix);
     (*engine)->model_is_complete();
@@ -136,7 +147,8 @@ HEADWISE_PUBLIC int headwise_set_output(EngineHandle* engine, int matrix) {
 }
 
 // The tokens of all sentences one after the other, their positions, and the sentences' lengths.
-HEADWISE_PUBLIC int headwise_search_new(EngineHandle* engine, const int64_t* tokens, const int64_t* positions, const int64_t* lengths,
+HEADWISE_PUBLIC
+int headwise_search_new(EngineHandle* engine, const int64_t* tokens, const int64_t* positions, const int64_t* lengths,
                         int sentences, const float* position_rows, const float* cosine, const float* sine, int pairs,
                         Search** search) {
   return guarded([&]() -> int {
@@ -156,7 +168,8 @@ HEADWISE_PUBLIC int headwise_search_new(EngineHandle* engine, const int64_t* tok
   });
 }
 
-HEADWISE_PUBLIC void headwise_search_free(Search* search) {
+HEADWISE_PUBLIC
+void headwise_search_free(Search* search) {
   // The blocks of the caches are returned while the engine is alive, and nobody else uses it.
   std::shared_ptr<Engine> engine = search->engine;
   std::lock_guard<std::mutex> guard(engine->mutex());
@@ -164,7 +177,8 @@ HEADWISE_PUBLIC void headwise_search_free(Search* search) {
 }
 
 // Tokens that all sentences may use, ascending; for `headwise_search_restrict`.
-HEADWISE_PUBLIC int headwise_selection_new(EngineHandle* engine, const int64_t* tokens, int count, SelectionHandle** selection) {
+HEADWISE_PUBLIC
+int headwise_selection_new(EngineHandle* engine, const int64_t* tokens, int count, SelectionHandle** selection) {
   return guarded([&]() -> int {
     std::lock_guard<std::mutex> guard((*engine)->mutex());
     if (!all_below(tokens, count, (*engine)->model().output->outputs())) {
@@ -175,11 +189,13 @@ HEADWISE_PUBLIC int headwise_selection_new(EngineHandle* engine, const int64_t* 
   });
 }
 
-HEADWISE_PUBLIC void headwise_selection_free(SelectionHandle* selection) { delete selection; }
+HEADWISE_PUBLIC
+void headwise_selection_free(SelectionHandle* selection) { delete selection; }
 
 // Before the first step: the tokens that each sentence may use besides the common ones, ascending, one sentence after
 // the other, and their counts. At a step where none has at least the log-probability `sure`, all tokens are allowed.
-HEADWISE_PUBLIC int headwise_search_restrict(Search* search, const SelectionHandle* common, const int64_t* tokens,
+HEADWISE_PUBLIC
+int headwise_search_restrict(Search* search, const SelectionHandle* common, const int64_t* tokens,
                              const int64_t* counts, float sure) {
   return guarded([&]() -> int {
     std::lock_guard<std::mutex> guard(search->engine->mutex());
@@ -195,7 +211,8 @@ HEADWISE_PUBLIC int headwise_search_restrict(Search* search, const SelectionHand
   });
 }
 
-HEADWISE_PUBLIC int headwise_search_select(Search* search, const int64_t* rows, int count) {
+HEADWISE_PUBLIC
+int headwise_search_select(Search* search, const int64_t* rows, int count) {
   return guarded([&]() -> int {
     std::lock_guard<std::mutex> guard(search->engine->mutex());
     if (!all_below(rows, count, search->caches.rows())) {
@@ -208,7 +225,8 @@ HEADWISE_PUBLIC int headwise_search_select(Search* search, const int64_t* rows, 
 
 // Decodes one token per row. Writes all log-probabilities to `table`, and the cross-attention of one layer to
 // `attention`; either may be null.
-HEADWISE_PUBLIC int headwise_search_step(Search* search, const int64_t* tokens, int rows, const float* position_row,
+HEADWISE_PUBLIC
+int headwise_search_step(Search* search, const int64_t* tokens, int rows, const float* position_row,
                          const float* cosine, const float* sine, int pairs, float* table, float* attention,
                          int attention_width, int layer) {
   return guarded([&]() -> int {
@@ -233,7 +251,8 @@ HEADWISE_PUBLIC int headwise_search_step(Search* search, const int64_t* tokens, 
 }
 
 // A whole search, from a `Search` before its first step. `prefixes`: of all sentences one after the other.
-HEADWISE_PUBLIC int headwise_beam_new(Search* search, const SearchSettings* settings, const int64_t* ends, int ends_count,
+HEADWISE_PUBLIC
+int headwise_beam_new(Search* search, const SearchSettings* settings, const int64_t* ends, int ends_count,
                       const int64_t* forbidden, int forbidden_count, const int64_t* limits, const int64_t* prefixes,
                       const int64_t* prefix_lengths, BeamSearch** beam) {
   return guarded([&]() -> int {
@@ -256,10 +275,12 @@ HEADWISE_PUBLIC int headwise_beam_new(Search* search, const SearchSettings* sett
   });
 }
 
-HEADWISE_PUBLIC void headwise_beam_free(BeamSearch* beam) { delete beam; }
+HEADWISE_PUBLIC
+void headwise_beam_free(BeamSearch* beam) { delete beam; }
 
 // Continues the search up to length `limit`, for which the table has positions; `done`: all sentences are finished.
-HEADWISE_PUBLIC int headwise_beam_run(BeamSearch* beam, Search* search, const float* position_rows, const float* cosine,
+HEADWISE_PUBLIC
+int headwise_beam_run(BeamSearch* beam, Search* search, const float* position_rows, const float* cosine,
                       const float* sine, int pairs, int limit, int* done) {
   return guarded([&]() -> int {
     std::lock_guard<std::mutex> guard(search->engine->mutex());
@@ -270,7 +291,8 @@ HEADWISE_PUBLIC int headwise_beam_run(BeamSearch* beam, Search* search, const fl
 }
 
 // The number of results of each sentence, and the number of tokens of all of them.
-HEADWISE_PUBLIC int headwise_beam_sizes(const BeamSearch* beam, int64_t* counts, int64_t* tokens) {
+HEADWISE_PUBLIC
+int headwise_beam_sizes(const BeamSearch* beam, int64_t* counts, int64_t* tokens) {
   return guarded([&] {
     *tokens = 0;
     for (int sentence = 0; sentence < beam->sentences(); sentence++) {
@@ -285,7 +307,8 @@ HEADWISE_PUBLIC int headwise_beam_sizes(const BeamSearch* beam, int64_t* counts,
 }
 
 // All results, sentence by sentence and best first: one number per result, and their tokens one after the other.
-HEADWISE_PUBLIC int headwise_beam_results(const BeamSearch* beam, int64_t* lengths, int64_t* finished, float* log_probabilities,
+HEADWISE_PUBLIC
+int headwise_beam_results(const BeamSearch* beam, int64_t* lengths, int64_t* finished, float* log_probabilities,
                           double* scores, int64_t* tokens) {
   return guarded([&] {
     for (int sentence = 0; sentence < beam->sentences(); sentence++) {

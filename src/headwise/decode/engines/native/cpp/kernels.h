@@ -95,7 +95,7 @@ struct Kernels {
   // Writes a key and a value to a slot of a block (see cache.h).
   void (*store_entry)(Cached* head, int head_width, int slot, const float* key, const float* value);
 
-  // Attention of queries over the same keys and values. `weights`: room for one float per slot and for kQueries queries.
+  // Attention of queries over the same keys and values. `weights`: room for one float per slot of kQueries queries.
   void (*attend)(const Query* queries, int count, const Past& past, float* weights);
 
   float (*largest)(const float* values, int width);
