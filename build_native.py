@@ -32,10 +32,11 @@ class NativeEngine(BuildHookInterface):
         step = _compile_step(Path(self.root) / "src" / FOLDER / "compile.py")
         self._folder = tempfile.TemporaryDirectory()
         made = Path(self._folder.name) / step.LIBRARY
+        release = bool(os.environ.get(RELEASE))
         try:
-            step.compile_library(made, step.compiler(), extra=LINK.get(sys.platform, ()))
+            step.compile_library(made, step.compiler(), extra=LINK.get(sys.platform, ()), every_level=release)
         except step.CannotCompileError as error:
-            if os.environ.get(RELEASE):
+            if release:
                 raise RuntimeError(f"a release needs the native engine: {error}") from error
             self.app.display_warning(f"without the native engine: {error}")
             return

@@ -90,6 +90,18 @@ class TestPackage:
         assert root / "src" / folder / library.LIBRARY == library.PACKAGED
         assert library.PACKAGED.parent.is_dir()
 
+    def test_is_not_compiled_where_it_is_installed(self, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert library.CHECKOUT.is_file()
+        monkeypatch.setattr(library, "CHECKOUT", fresh.parent / "build_native.py")
+        assert not supported()
+        assert "built without a C++ compiler" in why_not()
+
+    def test_of_a_release_has_every_level(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        levels = {build_step.architecture(): {"future": ("-mno-such-instructions",)}}
+        monkeypatch.setattr(build_step, "LEVELS", levels)
+        with pytest.raises(build_step.CannotCompileError, match="does not know future"):
+            build_step.compile_library(tmp_path / library.LIBRARY, compiler(), every_level=True)
+
     def test_its_library_comes_first(self, fresh: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(library, "PACKAGED", compiled)
         fresh.write_bytes(b"")

@@ -66,10 +66,13 @@ def digest(compiler: str) -> str:
     return hashlib.sha256(repr((compiler, version, source_digest())).encode()).hexdigest()[:16]
 
 
-def compile_library(target: Path, compiler: str, machine: str = "", extra: tuple[str, ...] = ()) -> None:
+def compile_library(
+    target: Path, compiler: str, machine: str = "", extra: tuple[str, ...] = (), *, every_level: bool = False
+) -> None:
     """Compile the library to `target`. It appears complete or not at all, even if several processes compile it.
 
-    `machine`: the architecture that the compiler compiles for, by default this one. `extra`: more flags.
+    `machine`: the architecture that the compiler compiles for, by default this one. `extra`: more flags. Levels whose
+    instructions the compiler does not know are left out, unless `every_level` is wanted.
     """
     wanted = LEVELS.get(machine or architecture(), {})
     with (
@@ -79,6 +82,8 @@ def compile_library(target: Path, compiler: str, machine: str = "", extra: tuple
         folder = Path(name)
         known = list(pool.map(lambda flags: _knows(compiler, flags), wanted.values()))
         levels = {level: flags for (level, flags), usable in zip(wanted.items(), known, strict=True) if usable}
+        if every_level and len(levels) < len(wanted):
+            raise CannotCompileError(f"{compiler} does not know {', '.join(wanted.keys() - levels.keys())}")
         defined = [f"-DHEADWISE_HAS_{level.upper()}" for level in levels]
         defined.append(f'-DHEADWISE_SOURCES="{source_digest()}"')
         sources = dict.fromkeys(COMMON, (*defined, *extra))

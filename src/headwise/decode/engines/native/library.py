@@ -39,6 +39,9 @@ Numbers = NDArray[np.int64]
 PACKAGED = Path(__file__).parent / LIBRARY
 """The library in a package that was built with a compiler (build_native.py puts it there)."""
 
+CHECKOUT = Path(__file__).parents[5] / "build_native.py"
+"""A file of a checkout that no installation has."""
+
 SELF_ATTENTION, CROSS_ATTENTION, FEED_FORWARD = range(3)
 NONE = -1
 """Number of a norm or matrix that a sublayer does not have."""
@@ -207,7 +210,9 @@ def _one_line(error: Exception) -> str:
 
 
 def _compiled() -> Library:
-    """The library in the cache folder, compiled if it is not there yet, or damaged."""
+    """The library in the cache folder, compiled if it is not there yet, or damaged. For checkouts only."""
+    if not CHECKOUT.is_file():
+        raise CannotCompileError("this installation was built without a C++ compiler, and has no native library")
     tool = compiler()
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     path = Path(home).expanduser() / "headwise" / "native" / f"{digest(tool)}{Path(LIBRARY).suffix}"
