@@ -23,8 +23,8 @@ def spoil_batches(factor: float) -> None:
 
     forcing = translation.teacher_forcing
 
-    def spoilt(smoothing: float, agreement: float = 0.0) -> Any:
-        objective = forcing(smoothing, agreement)
+    def spoilt(*settings: Any) -> Any:
+        objective = forcing(*settings)
 
         def with_bad_pairs(model: Any, batch: Any) -> Any:
             loss = objective(model, batch)

@@ -189,7 +189,7 @@ def test_halves_have_all_rows(whole: Any) -> None:
     for name, value in vars(whole).items():
         if isinstance(value, Tensor):
             assert torch.equal(torch.cat([getattr(first, name), getattr(second, name)]), value)
-        elif not isinstance(value, int):
+        elif not isinstance(value, int | None):
             assert [*getattr(first, name), *getattr(second, name)] == list(value)
 
 
