@@ -341,7 +341,7 @@ def test_the_python_examples_are_typed(tmp_path: Path) -> None:
             if "import headwise\n" in code:
                 files.append(tmp_path / f"{page.stem}_{number}.py".lower().replace("-", "_"))
                 files[-1].write_text(code, encoding="utf-8")
-    settings = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
+    settings = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache" / sys.platform)]
     report, errors, status = api.run([*settings, *map(str, files)])
     assert files
     assert status == 0, report + errors
