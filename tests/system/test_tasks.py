@@ -1,7 +1,6 @@
 """Whole runs on tasks whose answers are known: what is learned in a minute is learned nearly without error."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +11,18 @@ from headwise.presets import resolve
 from headwise.train.run import train
 from tests.system.runs import Sequence, recipe_tables, sequences, write_tsv
 
-TASKS: dict[str, Callable[[Sequence], Sequence]] = {
-    "copy": lambda symbols: symbols,
-    "reverse": lambda symbols: symbols[::-1],
-}
 LSTM = {"preset": "lstm", "width": 64, "layers": 1, "dropout": 0.0}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("task", "model", "steps", "share"),
-    [("copy", {}, 700, 0.99), ("reverse", {}, 700, 0.99), ("reverse", LSTM, 500, 0.95)],
-    ids=["copy", "reverse", "reverse, by an LSTM"],
-)
-def test_a_task_is_learned(task: str, model: dict[str, Any], steps: int, share: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("model", "steps", "share"), [({}, 700, 0.99), (LSTM, 500, 0.95)], ids=["Transformer", "LSTM"])
+def test_reversing_is_learned(model: dict[str, Any], steps: int, share: float, tmp_path: Path) -> None:
     found = sequences(6000, seed=1)
     unseen, seen = found[:500], found[500:]
-    answer = TASKS[task]
+
+    def answer(symbols: Sequence) -> Sequence:
+        return symbols[::-1]
+
     write_tsv(tmp_path / "train.tsv", [(each, answer(each)) for each in seen])
     write_tsv(tmp_path / "valid.tsv", [(each, answer(each)) for each in unseen[:50]])
     began = time.process_time()
