@@ -19,8 +19,14 @@ def in_capitals(text: str) -> bool:
 
     Words for machines do not count: `VISIT https://example.org` is in capitals.
     """
-    words = [match[0] for match in _MACHINE_OR_WORD.finditer(text) if match["machine"] is None]
-    return any(len(word) > 1 for word in words) and all(word != word.lower() and word == word.upper() for word in words)
+    longest = 0
+    for match in _MACHINE_OR_WORD.finditer(text):
+        if match["machine"] is None:
+            word = match[0]
+            if word == word.lower() or word != word.upper():
+                return False  # nearly always the first or second word
+            longest = max(longest, len(word))
+    return longest > 1
 
 
 class NormalCase:

@@ -23,7 +23,6 @@ DIAGONAL = 4.0
 """How fast a link becomes less likely with its distance from the diagonal, as in fast_align (Dyer et al., 2013)."""
 CELLS = 1 << 19
 """Pairs of a source and a target token that are compared at a time, unless a single sentence pair has more."""
-BATCHES_AT_ONCE = 3
 NONE = -1
 """The link of a token that has none."""
 
@@ -129,7 +128,7 @@ class PairLinks:
     @property
     def makers(self) -> int:
         """Batches to make at the same time, so that the child processes have work while a batch is put together."""
-        return BATCHES_AT_ONCE if self._workers.count else 1
+        return self._workers.callers
 
     def of(self, groups: Sequence[tuple[int, Flat, Flat]]) -> list[Ids]:
         """The links of pairs, as `link_tokens` returns them; `groups`: the number of a corpus, and pairs of it."""

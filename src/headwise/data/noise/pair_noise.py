@@ -21,7 +21,6 @@ from headwise.text.tokenizer import Ids, Keys
 
 MOST_JOINED = 4
 """Sentences that are joined into one line, at most."""
-BATCHES_AT_ONCE = 3
 TRIED = 100
 """Examples per corpus and kind of noise from which the growth of their lengths is estimated."""
 _STREAM = 2
@@ -84,7 +83,7 @@ class PairNoise:
     @property
     def makers(self) -> int:
         """Batches to make at the same time, so that the child processes have work while a batch is put together."""
-        return BATCHES_AT_ONCE if self._workers.count else 1
+        return self._workers.callers
 
     def choose(self, epoch: int, groups: Sequence[tuple[int, Ids]]) -> list[Chosen]:
         """The noise that examples have in an epoch; `groups`: the number of a corpus, and indices of examples of it."""

@@ -97,6 +97,11 @@ class Workers:
         """Several threads may run jobs at the same time."""
         self._closed = False
 
+    @property
+    def callers(self) -> int:
+        """Threads that are worth running jobs at the same time, so that child processes always have work."""
+        return 3 if self.count else 1
+
     def __enter__(self) -> Self:
         return self
 
