@@ -8,7 +8,8 @@
     python benchmarks/translate_cpu.py --growth --plot docs/images/translate_cpu.png
 
 A random Transformer base, 64 sentences of 25 tokens, translations of 25. The fastest repeat counts; for batches of one
-sentence the median and the 95th percentile are reported too. CPU seconds beside the clock reveal a busy machine.
+sentence the median and the 95th percentile are reported too. CPU seconds beside the clock reveal a busy machine. The
+int8 peak of the CPU is measured in between (int8_peak.py), and systems in int8 are compared with it.
 """
 
 import argparse
@@ -21,10 +22,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
+from int8_peak import measured_peak, multiply_adds
 from rows import Row, add_output, show, write
 from translate_common import CTranslate2, Run, Transformers, opened, ours, random_sources
 
@@ -78,7 +80,9 @@ def measure(
     clock: dict[str, list[float]] = {name: [] for name in runs}
     work: dict[str, list[float]] = {name: [] for name in runs}
     count = max(batch, args.sentences // 4) if batch == 1 else max(batch, args.sentences)
+    peaks = dict.fromkeys((1, torch.get_num_threads()), 0.0)
     for repeat in range(args.repeats + 1):
+        peaks = {threads: max(before, measured_peak(threads)) for threads, before in peaks.items()}
         for name, (loaded, run) in runs.items():
             sources = random_sources(loaded, count, length)
             for first in range(0, count, batch):
@@ -98,8 +102,22 @@ def measure(
         if batch == 1:
             row["median ms"] = round(statistics.median(clock[name]) * 1e3, 1)
             row["95 % ms"] = round(sorted(clock[name])[math.ceil(0.95 * len(clock[name])) - 1] * 1e3, 1)
+        if name.endswith("int8"):
+            row |= of_peak(runs[name][0], batch, beam, length, min(clock[name]), peaks)
         rows.append(row)
     return rows
+
+
+def of_peak(loaded: LoadedModel, batch: int, beam: int, length: int, seconds: float, peaks: Mapping[int, float]) -> Row:
+    """The share of the int8 peak of as many threads that a batch in so many seconds has reached.
+
+    The first step of a search has one hypothesis per sentence, the others have `beam`.
+    """
+    steps = batch * (1 + beam * (length - 1))
+    rate = multiply_adds(loaded).of(batch * (length + 1), steps) / seconds
+    threads = torch.get_num_threads()
+    row: Row = {f"peak GOP/s, {count} thread{'s' * (count > 1)}": round(2e-9 * peak) for count, peak in peaks.items()}
+    return {"GOP/s": round(2e-9 * rate), "% of int8 peak": round(100 * rate / peaks[threads], 1), **row}
 
 
 def text_system(name: str, model: str) -> Callable[[list[str], int], tuple[list[str], int]]:
@@ -284,6 +302,7 @@ def main() -> None:
         os.environ |= ISA[args.isa]
     torch.set_num_threads(args.threads)
     columns = ["system", "batch", "beam", "tokens/s", "median tokens/s", "tokens/CPU s", "median ms", "95 % ms"]
+    columns += ["GOP/s", "% of int8 peak"]
     rows: list[Row] = []
     if args.memory:
         rows = memory(args)
@@ -299,6 +318,7 @@ def main() -> None:
         for batch, beam in itertools.product(args.batch, args.beam):
             rows += measure(runs, batch, beam, args.length, args)
             print(*rows[-len(runs) :], sep="\n", file=sys.stderr, flush=True)
+    columns += [name for name in rows[0] if name.startswith("peak")]
     show(rows, columns)
     write(rows, args.json)
 

@@ -82,6 +82,7 @@ class SearchSettings(ctypes.Structure):
 
 
 _SIGNATURES: dict[str, tuple[object, ...]] = {
+    "peak": (c_int, c_int64, POINTER(c_int64), POINTER(c_int32)),
     "engine_new": (c_int, c_int, POINTER(c_void_p)),
     "add_matrix": (c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int, c_float, POINTER(c_int)),
     "add_norm": (c_void_p, c_void_p, c_void_p, c_int, c_float, c_int, POINTER(c_int)),

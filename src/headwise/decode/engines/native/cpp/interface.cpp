@@ -77,6 +77,20 @@ const char* headwise_level_name(int level) {
 HEADWISE_PUBLIC
 int headwise_level_runs(int level) { return kernels_of(level) != nullptr; }
 
+// Multiplies int8 numbers in registers with the instructions of a level, for benchmarks: `count` receives how many
+// multiplications `times` repetitions were, `sum` a number that depends on them.
+HEADWISE_PUBLIC
+int headwise_peak(int level, int64_t times, int64_t* count, int32_t* sum) {
+  return guarded([&]() -> int {
+    const Kernels* kernels = kernels_of(level);
+    if (!kernels) {
+      return kNoLevel;
+    }
+    *count = kernels->repeat_dot(times, int32_t(times), sum);
+    return kNone;
+  });
+}
+
 HEADWISE_PUBLIC
 int headwise_engine_new(int level, int threads, EngineHandle** engine) {
   return guarded([&]() -> int {

@@ -106,6 +106,10 @@ struct Kernels {
   // Merges logits into the `count` best ones so far, likeliest first; the token of logits[i] is tokens[i], or first + i
   // if `tokens` is null. Of equal ones the smaller token comes first. Minus infinity is never taken.
   void (*keep_largest)(const float* logits, int width, const int32_t* tokens, int first, int count, Candidate* best);
+
+  // Repeats the dot product of the level on registers, and returns how many multiplications that were: the peak of the
+  // CPU. `sum` receives a number that depends on all of them, so that none can be left out.
+  int64_t (*repeat_dot)(int64_t times, int32_t seed, int32_t* sum);
 };
 
 constexpr int kQueries = 4;  // the most queries that a level takes at a time

@@ -3,6 +3,7 @@
 
 #include "vector_avx512.h"
 
+#include "peak.h"
 #include "rows.h"
 
 namespace headwise {
@@ -50,6 +51,17 @@ HEADWISE_INLINE void accumulate(const int8_t* rows, size_t stride, const uint8_t
     }
   }
 }
+
+// See peak.h.
+struct Dot {
+  static constexpr int kChains = 16;
+  static constexpr int kMultiplyAdds = 64;
+  __m512i one, other;
+
+  explicit Dot(int32_t seed) : one(_mm512_set1_epi32(seed)), other(_mm512_set1_epi32(seed + 1)) {}
+  HEADWISE_INLINE void add_to(Whole& sums) const { multiply_and_add(sums, one, other); }
+};
+constexpr auto kRepeatDot = repeat_dot<Dot>;
 
 }  // namespace
 }  // namespace headwise

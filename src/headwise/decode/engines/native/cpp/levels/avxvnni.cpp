@@ -3,6 +3,7 @@
 
 #include "vector_avx2.h"
 
+#include "peak.h"
 #include "rows.h"
 
 namespace headwise {
@@ -45,6 +46,17 @@ HEADWISE_INLINE void accumulate(const int8_t* rows, size_t stride, const uint8_t
     }
   }
 }
+
+// See peak.h.
+struct Dot {
+  static constexpr int kChains = 12;
+  static constexpr int kMultiplyAdds = 32;
+  __m256i one, other;
+
+  explicit Dot(int32_t seed) : one(_mm256_set1_epi32(seed)), other(_mm256_set1_epi32(seed + 1)) {}
+  HEADWISE_INLINE void add_to(Whole& sums) const { multiply_and_add(sums, one, other); }
+};
+constexpr auto kRepeatDot = repeat_dot<Dot>;
 
 }  // namespace
 }  // namespace headwise

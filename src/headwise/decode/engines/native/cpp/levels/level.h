@@ -12,7 +12,7 @@ namespace {
 // A constant, not a variable: the initialisation of a variable would run this level's instructions on any CPU.
 constexpr Kernels kKernels = {
     kLayout,     multiply_rows, normalise, kQuantise,           activate,
-    store_entry, attend,        largest,   sum_of_exponentials, keep_largest,
+    store_entry, attend,        largest,   sum_of_exponentials, keep_largest, kRepeatDot,
 };
 
 }  // namespace

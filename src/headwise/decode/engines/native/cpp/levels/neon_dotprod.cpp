@@ -3,6 +3,7 @@
 
 #include "vector_neon.h"
 
+#include "peak.h"
 #include "rows.h"
 
 namespace headwise {
@@ -38,6 +39,17 @@ HEADWISE_INLINE void accumulate(const int8_t* rows, size_t stride, const uint8_t
     }
   }
 }
+
+// See peak.h.
+struct Dot {
+  static constexpr int kChains = 16;
+  static constexpr int kMultiplyAdds = 16;
+  int8x16_t one, other;
+
+  explicit Dot(int32_t seed) : one(vreinterpretq_s8_s32(vdupq_n_s32(seed))), other(vreinterpretq_s8_s32(vdupq_n_s32(seed + 1))) {}
+  HEADWISE_INLINE void add_to(Whole& sums) const { sums = vdotq_s32(sums, one, other); }
+};
+constexpr auto kRepeatDot = repeat_dot<Dot>;
 
 }  // namespace
 }  // namespace headwise

@@ -3,6 +3,7 @@
 // An instruction multiplies two rows of eight inputs by two outputs, and so gives four sums.
 #include "vector_neon.h"
 
+#include "peak.h"
 #include "rows.h"
 
 namespace headwise {
@@ -54,6 +55,17 @@ HEADWISE_INLINE void accumulate(const int8_t* rows, size_t stride, const uint8_t
     }
   }
 }
+
+// See peak.h.
+struct Dot {
+  static constexpr int kChains = 16;
+  static constexpr int kMultiplyAdds = 32;
+  int8x16_t one, other;
+
+  explicit Dot(int32_t seed) : one(vreinterpretq_s8_s32(vdupq_n_s32(seed))), other(vreinterpretq_s8_s32(vdupq_n_s32(seed + 1))) {}
+  HEADWISE_INLINE void add_to(Whole& sums) const { sums = vmmlaq_s32(sums, one, other); }
+};
+constexpr auto kRepeatDot = repeat_dot<Dot>;
 
 }  // namespace
 }  // namespace headwise

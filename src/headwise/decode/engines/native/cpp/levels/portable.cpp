@@ -51,6 +51,26 @@ inline void accumulate(const int8_t* rows, size_t stride, const uint8_t* weights
   }
 }
 
+// Plain C++ has no dot product: a row of `kChunk` inputs from the first-level cache stands for it.
+int64_t repeat_row(int64_t times, int32_t seed, int32_t* sum) {
+  int16_t weights[4][kChunk];
+  Input row[kChunk];
+  for (int i = 0; i < kChunk; i++) {
+    row[i] = Input(seed + i & 127);
+    weights[0][i] = weights[1][i] = weights[2][i] = weights[3][i] = Input(i & 127);
+  }
+  Whole whole = all_whole(0);
+  for (int64_t i = 0; i < times; i++) {
+    row[i % kChunk] = Input(i & 127);  // so that no product is the same as the one before
+    Whole sums = all_whole(0);
+    add_products(weights, row, kChunk, sums);
+    whole = add(whole, sums);
+  }
+  *sum = whole.lane[0];
+  return times * 4 * kChunk;
+}
+constexpr auto kRepeatDot = repeat_row;
+
 }  // namespace
 }  // namespace headwise
 
