@@ -1,6 +1,7 @@
 """Build hook: compiles the native engine into the wheel.
 
-Without a compiler the wheel is made without it, unless HEADWISE_RELEASE is set: a release must have it.
+Without a compiler the wheel is made without it, unless HEADWISE_RELEASE is set: a release must have it. A compiler for
+another system (CXX) makes the wheel of that system, which HEADWISE_PLATFORM names: scripts/release/windows.
 """
 
 import importlib.util
@@ -18,6 +19,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 FOLDER = "headwise/decode/engines/native"
 RELEASE = "HEADWISE_RELEASE"
 """The environment variable of a release build: what would otherwise be a warning is an error."""
+PLATFORM = "HEADWISE_PLATFORM"
+"""The environment variable with the platform tag of the wheel, if that is not the one of this machine."""
+ELSEWHERE = {"win_amd64": ("win32", "x86_64")}
+"""The other platforms that a wheel can be built for: their system and architecture."""
 LINK = {"linux": ("-static-libstdc++", "-static-libgcc", "-s"), "win32": ("-static", "-s")}
 """Linker flags by system: the library brings the C++ run-time along, since another machine may have an older one or
 none, and no symbols for debuggers. On macOS the run-time is part of the system."""
@@ -31,18 +36,20 @@ class NativeEngine(BuildHookInterface):
             return
         step = _compile_step(Path(self.root) / "src" / FOLDER / "compile.py")
         self._folder = tempfile.TemporaryDirectory()
-        made = Path(self._folder.name) / step.LIBRARY
+        tag = os.environ.get(PLATFORM) or _platform()
+        system, machine = ELSEWHERE.get(tag, (sys.platform, step.architecture()))
+        made = Path(self._folder.name) / step.LIBRARIES.get(system, step.LIBRARY)
         release = bool(os.environ.get(RELEASE))
         try:
-            step.compile_library(made, step.compiler(), extra=LINK.get(sys.platform, ()), every_level=release)
+            step.compile_library(made, step.compiler(), machine, LINK.get(system, ()), every_level=release)
         except step.CannotCompileError as error:
             if release:
                 raise RuntimeError(f"a release needs the native engine: {error}") from error
             self.app.display_warning(f"without the native engine: {error}")
             return
-        build_data["force_include"][str(made)] = f"{FOLDER}/{step.LIBRARY}"
+        build_data["force_include"][str(made)] = f"{FOLDER}/{made.name}"
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{_platform()}"
+        build_data["tag"] = f"py3-none-{tag}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if hasattr(self, "_folder"):

@@ -21,7 +21,7 @@ CHECK: dict[str, Any] = runpy.run_path(str(ROOT / "scripts" / "release" / "check
 
 def built(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Build a wheel into a folder, without looking for a compiler anywhere but in $CXX and $PATH."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("CXX", "HEADWISE_RELEASE")}
+    environment = {name: value for name, value in os.environ.items() if name != "CXX" and name[:9] != "HEADWISE_"}
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     return subprocess.run(
         command, capture_output=True, text=True, env={**environment, **variables}, cwd=ROOT, check=False, timeout=300

@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 CPP = Path(__file__).parent / "cpp"
-LIBRARY = {"win32": "headwise.dll", "darwin": "libheadwise.dylib"}.get(sys.platform, "libheadwise.so")
+LIBRARIES = {"win32": "headwise.dll", "darwin": "libheadwise.dylib", "linux": "libheadwise.so"}
+LIBRARY = LIBRARIES.get(sys.platform, LIBRARIES["linux"])
 COMMON = ("interface.cpp", "levels.cpp", "levels/portable.cpp")
 """Files that are compiled for any CPU of an architecture."""
 _AVX2 = ("-mavx2", "-mfma", "-mf16c")
@@ -31,6 +31,9 @@ LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
 library is loaded, so nothing depends on the machine at hand, and the library can be shipped."""
 FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-pthread")
 """Without contraction: the compiler would fuse other multiplications and additions at each level."""
+UNALIGNED = ("-Wa,-muse-unaligned-vector-move",)
+"""For Windows, where GCC aligns the stack to 16 bytes, and yet moves the larger vectors that it keeps there as if they
+were aligned, which ends the process. clang aligns them, and does not know this flag."""
 
 
 class CannotCompileError(Exception):
@@ -71,8 +74,9 @@ def compile_library(
 ) -> None:
     """Compile the library to `target`. It appears complete or not at all, even if several processes compile it.
 
-    `machine`: the architecture that the compiler compiles for, by default this one. `extra`: more flags. Levels whose
-    instructions the compiler does not know are left out, unless `every_level` is wanted.
+    `machine`: the architecture that the compiler compiles for, by default this one. A `target` that ends in .dll is for
+    Windows. `extra`: more flags. Levels whose instructions the compiler does not know are left out, unless
+    `every_level` is wanted.
     """
     wanted = LEVELS.get(machine or architecture(), {})
     with (
@@ -80,29 +84,33 @@ def compile_library(
         ThreadPoolExecutor() as pool,
     ):
         folder = Path(name)
-        known = list(pool.map(lambda flags: _knows(compiler, flags), wanted.values()))
+        known = list(pool.map(lambda flags: _knows(compiler, flags, folder), wanted.values()))
         levels = {level: flags for (level, flags), usable in zip(wanted.items(), known, strict=True) if usable}
         if every_level and len(levels) < len(wanted):
             raise CannotCompileError(f"{compiler} does not know {', '.join(wanted.keys() - levels.keys())}")
+        extra = (*_flags_of_system(compiler, target, folder), *extra)
         defined = [f"-DHEADWISE_HAS_{level.upper()}" for level in levels]
         defined.append(f'-DHEADWISE_SOURCES="{source_digest()}"')
         sources = dict.fromkeys(COMMON, (*defined, *extra))
         sources |= {f"levels/{level}.cpp": (*flags, *extra) for level, flags in levels.items()}
         objects = list(pool.map(lambda source: _compiled(compiler, source, sources[source], folder), sources))
-        _run([compiler, *_flags(), *extra, "-shared", *objects, "-o", str(folder / LIBRARY)])
-        (folder / LIBRARY).replace(target)
+        made = folder / target.name  # a library of Windows knows its name
+        _run([compiler, *FLAGS, *extra, "-shared", *objects, "-o", str(made)])
+        made.replace(target)
 
 
-def _flags() -> Iterator[str]:
-    yield from FLAGS
-    if sys.platform != "win32":
-        yield "-fPIC"
+def _flags_of_system(compiler: str, target: Path, folder: Path) -> tuple[str, ...]:
+    if target.suffix != ".dll":
+        return ("-fPIC",)
+    return UNALIGNED if _knows(compiler, UNALIGNED, folder) else ()
 
 
-def _knows(compiler: str, flags: tuple[str, ...]) -> bool:
-    """Whether a compiler is new enough for these instruction sets."""
+def _knows(compiler: str, flags: tuple[str, ...], folder: Path) -> bool:
+    """Whether a compiler and its assembler are new enough for these flags."""
+    number, output = tempfile.mkstemp(dir=folder, suffix=".o")
+    os.close(number)
     try:
-        _run([compiler, *flags, "-fsyntax-only", "-x", "c++", os.devnull])
+        _run([compiler, *flags, "-c", "-x", "c++", os.devnull, "-o", output])
     except CannotCompileError:
         return False
     return True
@@ -110,7 +118,7 @@ def _knows(compiler: str, flags: tuple[str, ...]) -> bool:
 
 def _compiled(compiler: str, source: str, flags: tuple[str, ...], folder: Path) -> str:
     output = str(folder / f"{Path(source).stem}.o")
-    _run([compiler, *_flags(), *flags, "-c", str(CPP / source), "-o", output])
+    _run([compiler, *FLAGS, *flags, "-c", str(CPP / source), "-o", output])
     return output
 
 
