@@ -22,12 +22,12 @@ def alignment_layer(layers: int) -> int:
     return max(0, layers - 2)
 
 
-def token_rows(attention: NDArray[Any], head: AlignmentHead) -> NDArray[Any]:
+def token_rows(attention: NDArray[Any], aligns_given: bool) -> NDArray[Any]:
     """The rows of an attention that belong to the tokens of a translation, out of one for each input of the decoder.
 
-    Usually it is the row that predicts a token. A trained head aligns the token that it is given, one row later.
+    Usually it is the row that predicts a token. A head that aligns the token that it is given does so one row later.
     """
-    return attention[1:] if head else attention
+    return attention[1:] if aligns_given else attention
 
 
 def lettered(words: Sequence[int], pieces: Sequence[str]) -> list[int]:

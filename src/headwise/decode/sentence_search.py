@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headwise.decode.alignment import Alignment, AlignmentHead, align, lettered, token_rows
 from headwise.decode.engines.engine import Aligner, Engine
@@ -18,6 +18,7 @@ from headwise.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import torch
+    from numpy.typing import NDArray
 
     from headwise.models.encoder_decoder import EncoderDecoder
 
@@ -33,6 +34,8 @@ class SentenceSearch:
     model: Callable[[], EncoderDecoder]
     """The PyTorch model, for alignments where the engine does not compute any; built at the first call."""
     alignment_head: AlignmentHead = ()
+    aligns_given: bool = False
+    """Whether that head aligns the token that the decoder is given, not the one that it predicts."""
 
     def candidates(
         self,
@@ -99,18 +102,24 @@ class SentenceSearch:
             complete=hypothesis.finished,
         )
 
-    def _align(self, sources: list[list[int]], found: list[list[Hypothesis]], sos: int) -> list[list[Alignment]]:
-        """Word alignments, from the attention of one more pass over the finished translations."""
-        aligned = [sources[row] for row, hypotheses in enumerate(found) for _ in hypotheses]
-        targets = [[sos, *h.tokens] for hypotheses in found for h in hypotheses]
+    def attention(self, sources: list[list[int]], targets: list[list[int]], sos: int) -> list[NDArray[Any]]:
+        """Cross-attention [T, S] of sources and translations, given as ids: one row for each of the target's tokens."""
+        inputs = [[sos, *target] for target in targets]
         if isinstance(self.engine, Aligner):
-            attention = self.engine.attention(aligned, targets, self.alignment_head)
+            found = self.engine.attention(sources, inputs, self.alignment_head)
         else:
             from headwise.decode.scoring import cross_attention  # loads PyTorch
 
-            attention = cross_attention(self.model(), aligned, targets, self.alignment_head)
+            found = cross_attention(self.model(), sources, inputs, self.alignment_head)
+        return [token_rows(weights, self.aligns_given) for weights in found]
+
+    def _align(self, sources: list[list[int]], found: list[list[Hypothesis]], sos: int) -> list[list[Alignment]]:
+        """Word alignments, from the attention of one more pass over the finished translations."""
+        aligned = [sources[row] for row, hypotheses in enumerate(found) for _ in hypotheses]
+        targets = [h.tokens for hypotheses in found for h in hypotheses]
+        attention = self.attention(aligned, targets, sos)
         alignments = iter(
-            align(token_rows(weights, self.alignment_head), self._words(source), self._words(target[1:]))
+            align(weights, self._words(source), self._words(target))
             for weights, source, target in zip(attention, aligned, targets, strict=True)
         )
         return [[next(alignments) for _ in hypotheses] for hypotheses in found]

@@ -85,6 +85,8 @@ class Task:
     source has any of them."""
     alignment_head: tuple[int, ...] = ()
     """Layer and head of the decoder's cross-attention that were trained to align words, from 0; empty: none were."""
+    aligns_given: bool = True
+    """Whether that head aligns the token that the decoder is given, or, as in Marian, the one that it predicts."""
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -144,4 +144,6 @@ class Family:
     """Old endings of names -> new ones."""
     is_translator: bool = False
     """An encoder-decoder, whose decoder starts from a token that the config names."""
+    aligns_words: bool = False
+    """Whether the first head of the decoder's last layer is trained to align the words that it predicts."""
     is_image: bool = False

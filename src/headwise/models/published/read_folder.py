@@ -59,6 +59,8 @@ def read_published(path: Path) -> tuple[Description, Weights]:
         multi_label=imported.multi_label,
         published=imported.family.model_type,
     )
+    if imported.family.aligns_words:
+        task = replace(task, alignment_head=(imported.config.layers - 1, 0), aligns_given=False)
     if kind == "images":
         processor = Processor(path, imported.config.image_patches.channels, imported.config.image_patches.image_size)
         mean, std = processor.normalisation()

@@ -20,7 +20,7 @@ def continued_task(task: Task, before: Task) -> Task:
 
     `Task.how_to_ask` names a direction that it was trained in. A head that aligns words still does.
     """
-    task = replace(task, alignment_head=before.alignment_head)
+    task = replace(task, alignment_head=before.alignment_head, aligns_given=before.aligns_given)
     if not before.tags:
         sources = dict.fromkeys(source for source, _ in task.directions) if before.sources else ()
         return replace(task, tags=False, sources=tuple(sources))

@@ -79,9 +79,9 @@ def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "Tran
         note_new_directions(task, start.task, recipe.init, say)
         task = continued_task(task, start.task)
         keep_shortlists(recipe.init, run, prepared.tokenizer, prepared.train)
-    guided = guidance(recipe, task.alignment_head)
+    guided = guidance(recipe, task.alignment_head if task.aligns_given else ())
     if guided is not None:
-        task = replace(task, alignment_head=(guided.layer, guided.head))
+        task = replace(task, alignment_head=(guided.layer, guided.head), aligns_given=True)
     for name, valid in zip(
         validation_set_names([valid.direction for valid in prepared.valid]), prepared.valid, strict=True
     ):

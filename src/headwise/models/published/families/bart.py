@@ -196,11 +196,13 @@ MARIAN = Family(
     config_out=marian_out,
     names=names,
     is_translator=True,
+    aligns_words=True,
 )
 
 PEGASUS = dataclasses.replace(
     MARIAN,
     model_type="pegasus",
+    aligns_words=False,
     architectures={"PegasusForConditionalGeneration": "language"},
     config_in=pegasus_in,
     config_out=_shape_out,
