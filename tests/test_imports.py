@@ -1,6 +1,6 @@
 """Imports point one way, and the leaves know nothing of the tree.
 
-cli -> serve, inspect -> synthesis -> train, evaluate, decode -> models, data -> nn, text -> files, config
+cli -> serve, inspect -> synthesis, documents -> train, evaluate, decode -> models, data -> nn, text -> files, config
 """
 
 import ast
@@ -19,7 +19,7 @@ LEVELS: list[set[str]] = [
     {"nn", "text"},
     {"models", "data"},
     {"decode", "evaluate", "metrics", "train"},
-    {"synthesis"},
+    {"synthesis", "documents"},
     {"inspect", "serve", "info", "model_list"},
     {"cli"},
     {"__main__", "__init__"},

@@ -27,10 +27,12 @@ def test_the_public_names() -> None:
     """Scripts are written against these: taking one away is a breaking change."""
     assert sorted(headwise.__all__) == [
         "Detection",
+        "DocumentOptions",
         "Embedder",
         "Filler",
         "GenerateOptions",
         "Generator",
+        "Glossary",
         "HeadwiseError",
         "Labeller",
         "LoadedModel",
@@ -46,6 +48,7 @@ def test_the_public_names() -> None:
         "load",
         "train",
         "translate",
+        "translate_document",
     ]
     assert set(headwise.__all__) <= set(dir(headwise))
 

@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from headwise.decode.embedder import Embedder
     from headwise.decode.filler import Filler
     from headwise.decode.generator import GenerateOptions, Generator
+    from headwise.decode.glossary.glossary import Glossary
     from headwise.decode.labeller import Labeller
     from headwise.decode.search.options import SamplingOptions
     from headwise.decode.translate_once import translate
     from headwise.decode.translation import TranslateOptions, Translation
     from headwise.decode.translator import Translator
+    from headwise.documents.translate_document import DocumentOptions, translate_document
     from headwise.errors import HeadwiseError
     from headwise.models.folder.description import LoadedModel
     from headwise.models.folder.load import load
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Detection",
+    "DocumentOptions",
     "Embedder",
     "Filler",
     "GenerateOptions",
     "Generator",
+    "Glossary",
     "HeadwiseError",
     "Labeller",
     "LoadedModel",
@@ -44,14 +48,17 @@ __all__ = [
     "load",
     "train",
     "translate",
+    "translate_document",
 ]
 
 _HOMES = {
     "Detection": "headwise.text.language.detect",
+    "DocumentOptions": "headwise.documents.translate_document",
     "Embedder": "headwise.decode.embedder",
     "Filler": "headwise.decode.filler",
     "GenerateOptions": "headwise.decode.generator",
     "Generator": "headwise.decode.generator",
+    "Glossary": "headwise.decode.glossary.glossary",
     "HeadwiseError": "headwise.errors",
     "Labeller": "headwise.decode.labeller",
     "LoadedModel": "headwise.models.folder.description",
@@ -65,6 +72,7 @@ _HOMES = {
     "distill": "headwise.synthesis.distill",
     "load": "headwise.models.folder.load",
     "translate": "headwise.decode.translate_once",
+    "translate_document": "headwise.documents.translate_document",
 }
 
 

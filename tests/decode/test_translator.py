@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwise.decode import scoring
+from headwise.decode import translator as translator_module
 from headwise.decode.batching import BATCH_TOKENS
 from headwise.decode.search.hypothesis import length_penalty
 from headwise.decode.search.options import SamplingOptions
@@ -621,3 +622,17 @@ def test_capitals_stay_if_they_are_to(monkeypatch: pytest.MonkeyPatch) -> None:
     prefix = TARGETS[0].split()[0]
     assert engine.translate(text, prefix=prefix).text.startswith(prefix)
     assert seen == [text, text]
+
+
+def test_titles_are_translated_again_where_the_translation_is_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = translator()
+    title = "The Cat Sees The House"
+    normal = NormalCase(engine.tokenizer).of(title, nouns=False)
+    expected = engine.translate(normal).text
+    seen = spied(engine, monkeypatch)
+    monkeypatch.setattr(translator_module, "in_title_case", lambda text: True)
+    assert engine.translate(title).text == expected
+    assert seen[:2] == [title, normal]
+    seen.clear()
+    engine.translate(title, recase=False)
+    assert seen == [title]

@@ -52,5 +52,5 @@ def test_other_texts_are_told_in_words(engine: Translator, tmp_path: Path) -> No
 
 
 def test_documents_are_refused_by_name(engine: Translator, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"subtitles \(\.srt\) cannot be translated yet"):
+    with pytest.raises(ConfigError, match=r"subtitles \(\.srt\) is not translated line by line"):
         headwise.back_translate(engine, tmp_path / "film.srt", tmp_path / "pairs.tsv", source="de", target="en")

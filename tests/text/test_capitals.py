@@ -2,7 +2,7 @@
 
 import pytest
 
-from headwise.text.capitals import NormalCase, in_capitals
+from headwise.text.capitals import NormalCase, in_capitals, in_title_case
 from headwise.text.tokenizer import Tokenizer
 from tests.text.corpus import CORPUS, trained
 
@@ -65,3 +65,22 @@ def test_a_tokenizer_of_capitals_keeps_them() -> None:
 def test_every_kind_of_tokenizer_keeps_the_letters(tokenizer: Tokenizer) -> None:
     text = "THE OLD SAILOR REPAIRS THE MACHINE! 窓 ספרים"
     assert NormalCase(tokenizer).of(text, nouns=True).upper() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("How to Install the New Printer Driver", True),
+        ("Terms and Conditions of Use", True),
+        ("The New York Times reported it", False),
+        ("John Smith", False),
+        ("Wir Fragen Alle Bürger.", False),
+        ("HOW TO INSTALL THE DRIVER", False),
+        ("how to install the driver", False),
+        ("Öffentliche Ämter Und Räume", True),
+        ("", False),
+        ("Visit https://example.org Now Please", True),
+    ],
+)
+def test_titles_are_recognised(text: str, expected: bool) -> None:
+    assert in_title_case(text) == expected

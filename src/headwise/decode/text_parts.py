@@ -54,6 +54,7 @@ def join_parts(parts: Sequence[TextPart], found: Sequence[list[Translation]]) ->
         alignment=sorted(set(alignment)),
         complete=all(best.complete for best in best_parts),
         missing_numbers=tuple(run for best in best_parts for run in best.missing_numbers),
+        terms=tuple(term for best in best_parts for term in best.terms),
     )
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from headwise.decode.alignment import Alignment
+from headwise.decode.glossary.glossary import Glossary
+from headwise.decode.glossary.rendering import TermUse
 from headwise.decode.search.options import WIDEST, SamplingOptions
 from headwise.errors import ConfigError
 
@@ -40,6 +42,8 @@ class TranslateOptions:
     the characters of its source. Samples are never repaired."""
     recase: bool = True
     """Translate texts in capitals in normal case, and put their translations in capitals; not with a prefix."""
+    glossary: Glossary | None = None
+    """Terms that translations must render as requested; not with sampling."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.beam <= WIDEST:
@@ -54,6 +58,8 @@ class TranslateOptions:
             raise ConfigError("the seed must be at least 0 and below 2^63")
         if self.no_repeat < 0:
             raise ConfigError(f"no_repeat, the size of an n-gram, must not be negative, not {self.no_repeat}")
+        if self.glossary is not None and self.sampling is not None:
+            raise ConfigError("a glossary needs a search: it cannot be used with sampling")
 
     @property
     def width(self) -> int:
@@ -77,6 +83,7 @@ class TranslateKeywords(TypedDict, total=False):
     alignments: bool
     repair: bool
     recase: bool
+    glossary: Glossary | None
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,8 @@ class Translation:
     `repair`."""
     detected: str = ""
     """The source language that was detected, where it was not named (`auto`)."""
+    terms: tuple[TermUse, ...] = ()
+    """What became of the source's terms that are in the glossary."""
 
     def __str__(self) -> str:
         return self.text

@@ -21,6 +21,7 @@ from headwise.decode.engines.engine import Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.engines.table import AUTO, Say, make_engine
 from headwise.decode.framing import DirectionFrame, Framer
+from headwise.decode.glossary.term_search import EngineTermSearch, use_terms
 from headwise.decode.open import OpenedModel, open_as, torch_use
 from headwise.decode.repair.repair import repair_texts
 from headwise.decode.repair.second_search import second_search
@@ -35,7 +36,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.extras import require
 from headwise.files.digest import bytes_digest
 from headwise.models.folder.description import INT8, LoadedModel
-from headwise.text.capitals import NormalCase, in_capitals
+from headwise.text.capitals import NormalCase, in_capitals, in_title_case
 from headwise.text.given_texts import check_texts
 from headwise.text.language.codes import Direction, short_code
 
@@ -104,6 +105,7 @@ class Translator:
             self.shortlist,
             lambda: self.model,
             self.task.alignment_head,
+            bool(self.task.alignment_head) and self.task.aligns_given,
         )
 
     # --- the model -------------------------------------------------------------------------------------
@@ -329,14 +331,37 @@ class Translator:
         sources = [part.source for each in parts for part in each]
         forced = [*frame.start, *(self.tokenizer.encode_target(prefix) if prefix else [])]
         prefixes = [frame.start if number else forced for each in parts for number in range(len(each))]
-        found = self._candidates(sources, prefixes, frame, options, progress)
+        terms = options.glossary.index(frame.direction) if options.glossary else None
+        first = options if not terms or options.exact else replace(options, candidates=options.width)
+        found = self._candidates(sources, prefixes, frame, first, progress)
+        again = partial(self._candidates, frame=frame, progress=None)
+        second = second_search(again, self._sentences, self._framer, frame, (prefix, forced), options)
         if options.repair and options.sampling is None:
-            again = partial(self._candidates, frame=frame, progress=None)
-            second = second_search(again, self._sentences, self._framer, frame, (prefix, forced), options)
             found = repair_texts(parts, found, second)
+        if terms:
+            found = use_terms(parts, found, terms, EngineTermSearch(again, self._sentences, frame, second, options))
         candidates = iter(found)
         joined = [join_parts(each, [next(candidates) for _ in each]) for each in parts]
+        if options.recase and not prefix:
+            self._translate_titles(texts, joined, frame, options)
         return [self._in_capitals(each, shouted[i]) if i in shouted else each for i, each in enumerate(joined)]
+
+    def _translate_titles(
+        self, texts: list[str], found: list[Translation], frame: DirectionFrame, options: TranslateOptions
+    ) -> None:
+        """Translate titles anew, in normal case, whose words have capital initials in the translation too.
+
+        Only English writes titles like that.
+        """
+        source, target = map(short_code, frame.direction)
+        if target == "en":
+            return
+        titles = [i for i, text in enumerate(texts) if in_title_case(text) and in_title_case(found[i].text)]
+        if titles:
+            normal = [self._normal_case.of(texts[i], source in CAPITAL_NOUNS) for i in titles]
+            again = self._translate(normal, frame, "", replace(options, recase=False), None)
+            for i, each in zip(titles, again, strict=True):
+                found[i] = each
 
     def _in_capitals(self, found: Translation, source: str) -> Translation:
         text = self._normal_case.capitals(found.text, source)

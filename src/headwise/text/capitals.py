@@ -11,6 +11,10 @@ _MACHINE = r"<[^<>]*>|\{+[^{}]*\}+|[^\s<>{}]*[@/\\%$_=&#|\d][^\s<>{}]*?(?=[.,:;!
 """A word for machines: a tag, a placeholder, a URL, a product number."""
 _WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
 _MACHINE_OR_WORD = re.compile(rf"(?P<machine>{_MACHINE})|{_WORD}")
+SHORTEST_MAJOR = 4
+"""Letters of a word that has a capital initial in a title, whatever word it is."""
+FEWEST_IN_TITLE = 3
+"""Words of a title: two words with capital initials are as likely a name."""
 _FIRST_LETTER = re.compile(r"(^|[.!?…]\s+)(\W*)([^\W\d_])")
 
 
@@ -27,6 +31,18 @@ def in_capitals(text: str) -> bool:
                 return False  # nearly always the first or second word
             longest = max(longest, len(word))
     return longest > 1
+
+
+def in_title_case(text: str) -> bool:
+    """Whether a text is written like an English title: all its longer words, two at least, have a capital initial."""
+    words = [match[0] for match in _MACHINE_OR_WORD.finditer(text) if match["machine"] is None]
+    major = [word for word in words if len(word) >= SHORTEST_MAJOR]
+    return (
+        len(words) >= FEWEST_IN_TITLE
+        and len(major) > 1
+        and all(word == word.capitalize() != word.lower() for word in major)
+        and not text.rstrip().endswith((".", "!", "?", "…", "।"))
+    )
 
 
 class NormalCase:

@@ -32,10 +32,10 @@ def refuse_documents(path: Path) -> None:
     suffix = format_suffix(path)
     if suffix not in DOCUMENTS:
         return
-    advice = "save it as plain text, one text per line, and translate that"
-    if suffix == ".tmx":
-        advice = f"to train on it, use `headwise train --pairs {path}`; to translate, export its source side as text"
-    raise ConfigError(f"{path}: {DOCUMENTS[suffix]} ({suffix}) cannot be translated yet: {advice}")
+    raise ConfigError(
+        f"{path}: {DOCUMENTS[suffix]} ({suffix}) is not translated line by line: `headwise translate {path}` and "
+        "headwise.translate_document translate documents; of other kinds, save the text, one per line"
+    )
 
 
 @dataclass(frozen=True)

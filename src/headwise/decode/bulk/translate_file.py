@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,10 @@ class FileJob:
     def settings(self, translator: Translator) -> dict[str, Any]:
         """Everything that the result depends on, except the input and the batch size."""
         unused = ("batch_tokens",) if self.options.sampling else ("batch_tokens", "seed")
-        search = {name: value for name, value in asdict(self.options).items() if name not in unused}
+        plain = asdict(replace(self.options, glossary=None))
+        search = {name: value for name, value in plain.items() if name not in (*unused, "glossary")}
+        if self.options.glossary is not None:
+            search["glossary"] = self.options.glossary.digest
         shape = {name: getattr(self, name) for name in ("prefix", "json", "scores", "paragraphs")}
         languages = translator.direction(self.source, self.target)
         model = translator.model_digest()
@@ -133,4 +136,5 @@ def _as_dict(translation: Translation) -> dict[str, Any]:
         "alignment": translation.alignment,
         "complete": translation.complete,
         "missing_numbers": translation.missing_numbers,
+        **({"terms": [asdict(term) for term in translation.terms]} if translation.terms else {}),
     }

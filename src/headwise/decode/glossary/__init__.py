@@ -1,0 +1,1 @@
+"""Glossaries: terms that a translation must render as requested."""

@@ -1,0 +1,106 @@
+"""Renderings of terms: whether a translation contains a term as requested, inflected, or not at all."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headwise.decode.glossary.term_index import FoundTerm
+from headwise.decode.glossary.units import Unit, folded, units
+
+USED, INFLECTED, MISSING = "used", "inflected", "missing"
+
+SHORTEST_STEM = 5
+"""Letters that an inflected word must have in common with the requested one, from the first."""
+STEM_SHARE = 0.7
+"""Share of the longer word's letters that its stem must have."""
+LONGEST_ENDINGS = (2, 3)
+"""The most letters after the stem, of the word with fewer and of the one with more: -al and -aux, but not -ion and
+-eur, which make other words."""
+
+
+@dataclass(frozen=True)
+class TermUse:
+    """What became of a term of the source."""
+
+    source: str
+    """The term as it is written in the source."""
+    requested: tuple[str, ...]
+    """Translations, one of which was requested; the source term itself if it must not be translated."""
+    status: str
+    """`used`, `inflected` or `missing`."""
+
+
+def term_uses(terms: Sequence[FoundTerm], text: str) -> tuple[TermUse, ...]:
+    """What became of the terms of a sentence in this translation."""
+    if not terms:
+        return ()
+    listed = units(text)
+    return tuple(TermUse(term.text, term.requested, _status(term, listed)) for term in terms)
+
+
+def missing_terms(terms: Sequence[FoundTerm], text: str) -> list[FoundTerm]:
+    """The terms that the translation of a sentence does not have in any form."""
+    listed = units(text)
+    return [term for term in terms if _status(term, listed) == MISSING]
+
+
+def is_rendered(term: FoundTerm, text: str) -> bool:
+    """Whether a translation has the term, perhaps inflected."""
+    return _status(term, units(text)) != MISSING
+
+
+def _status(term: FoundTerm, listed: Sequence[Unit]) -> str:
+    words = [unit.text for unit in listed]
+    requested = [[unit.text for unit in units(target)] for target in term.requested]
+    if any(_contains(words, target, term) for target in requested):
+        return USED
+    if not term.entry.keeps and any(_contains_inflected(words, target) for target in requested):
+        return INFLECTED
+    return MISSING
+
+
+def _contains(words: Sequence[str], target: Sequence[str], term: FoundTerm) -> bool:
+    if term.entry.keeps:
+        return _is_part(words, target)
+    if term.entry.case_sensitive:  # a capital may begin the sentence
+        return _is_part(words, target) or _is_part(words, [target[0][:1].upper() + target[0][1:], *target[1:]])
+    return _is_part([folded(word) for word in words], [folded(word) for word in target])
+
+
+def _is_part(words: Sequence[str], target: Sequence[str]) -> bool:
+    size = len(target)
+    return any(
+        words[place] == target[0] and list(words[place : place + size]) == list(target)
+        for place in range(len(words) - size + 1)
+    )
+
+
+def _contains_inflected(words: Sequence[str], target: Sequence[str]) -> bool:
+    size = len(target)
+    return any(
+        all(is_form_of(word, wanted) for word, wanted in zip(words[place : place + size], target, strict=True))
+        for place in range(len(words) - size + 1)
+    )
+
+
+def is_form_of(word: str, other: str) -> bool:
+    """Whether two words are equal or seem to be forms of one: they differ in case, diacritics or a short ending."""
+    one, two = _bare(word), _bare(other)
+    if one == two:
+        return True
+    if not (one.isalpha() and two.isalpha()):
+        return False
+    stem = next((place for place, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    fewer, more = sorted((len(one) - stem, len(two) - stem))
+    enough = stem >= SHORTEST_STEM and stem >= STEM_SHARE * max(len(one), len(two))
+    return enough and fewer <= LONGEST_ENDINGS[0] and more <= LONGEST_ENDINGS[1]
+
+
+def _bare(word: str) -> str:
+    """A word without case and diacritics: German and French inflection changes both."""
+    decomposed = unicodedata.normalize("NFD", folded(word))
+    if decomposed.isascii():
+        return decomposed
+    return "".join(each for each in decomposed if not "\u0300" <= each <= "\u036f")
