@@ -18,6 +18,8 @@ EXTRAS = {
     "tokenizers": ("the package tokenizers", "tokenizers"),
     "tensorboard": ("TensorBoard", "tensorboard"),
     "ctranslate2": ("CTranslate2", "export"),
+    "pypdf": ("pypdf", "documents"),
+    "ruamel": ("ruamel.yaml", "documents"),
 }
 """The name that each package is imported by -> what people call it, and the extra that installs it."""
 

@@ -373,7 +373,7 @@ def test_bad_input_costs_no_output(model: Path, tmp_path: Path, capsys: Capture,
         capsys, "translate", "--model", model, SOURCES[0], "--output", out, "--from", "en", "--to", "fr"
     )
     assert out.read_text() == "precious"
-    assert "is a folder" in wrong(capsys, "translate", "--model", model, "--input", tmp_path)
+    assert "is a folder without documents" in wrong(capsys, "translate", "--model", model, "--input", tmp_path)
     unwritable = tmp_path / "no" / "out"
     assert "cannot be written" in wrong(capsys, "translate", "--model", model, SOURCES[0], "--output", unwritable)
 

@@ -38,11 +38,11 @@ def test_a_pipe_of_translations_that_were_cut_off_is_one_note(tmp_path: Path) ->
     assert done.stderr.decode() == "headwise: 4 lines (line 1 first) were cut off at the length limit (--max-ratio)\n"
 
 
-@pytest.mark.parametrize("name", ["memory.tmx", "page.html", "notes.md", "letter.docx", "memory.tmx.gz"])
+@pytest.mark.parametrize("name", ["notes.rst", "letter.rtf", "paper.tex", "memory.tmx.gz"])
 def test_documents_are_refused_by_name(name: str, model: Path, tmp_path: Path, capsys: Capture) -> None:
     path = lines_file(tmp_path / name, ["<p>The cat</p>"])
-    assert "cannot be translated yet" in wrong(capsys, "translate", "--model", model, "--input", path)
-    assert "cannot be translated yet" in wrong(
+    assert "is not translated line by line" in wrong(capsys, "translate", "--model", model, "--input", path)
+    assert "is not translated line by line" in wrong(
         capsys, "translate", "--model", model, "--input", path, "--output", tmp_path / "out"
     )
 

@@ -25,6 +25,7 @@ from headwise.cli.options import (
     translator,
 )
 from headwise.cli.shard import add_shard, launched, own_device, run_resumable, share_of
+from headwise.cli.translate_documents import add_document_options, given_documents, translate_given_documents
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,12 +37,15 @@ def add_translate(commands: Any) -> None:
         commands,
         "translate",
         run_translate,
-        "Translate texts, a file or standard input, line by line. If a translation from file to file is interrupted, "
-        "run the same command again to continue.",
+        "Translate texts, documents, or a file or standard input line by line. If the translation of a file is "
+        "interrupted, run the same command again to continue.",
         """
 headwise translate "I ate an apple." --to de
 headwise translate "Guten Morgen." "Bonjour." --to en
 cat lines.txt | headwise translate --to fr
+headwise translate report.docx --to de --output report.de.docx
+headwise translate website/ slides.pptx --to it --output translated/
+headwise translate messages.po --from en --to fr
 headwise translate --model my-model "I ate an apple."
 headwise translate --model my-model --input book.en.xz --output book.de --beam 1
 headwise translate --model my-model --input letter.txt --paragraphs
@@ -97,6 +101,7 @@ the text; with --alignments the word alignment (source-target, counted from 0).
     )
     command.add_argument("--prefix", default="", metavar="TEXT", help="every translation begins with TEXT")
     add_sampling(command)
+    add_document_options(command)
 
 
 def run_translate(args: argparse.Namespace) -> int:
@@ -114,6 +119,8 @@ def run_translate(args: argparse.Namespace) -> int:
         repair=not args.no_repair,
         recase=not args.no_recase,
     )
+    if documents := given_documents(args):
+        return translate_given_documents(args, documents, options)
     if is_file_to_file(args):
         return translate_file(args, options)
     if args.shard or launched():

@@ -1,0 +1,1 @@
+"""Documents: files of many formats as texts with inline markup, which are translated and put back in place."""

@@ -1,0 +1,1 @@
+"""Document formats: one file per format or family of formats."""

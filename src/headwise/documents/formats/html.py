@@ -1,0 +1,47 @@
+"""HTML and XHTML pages: paragraphs and read attributes are translated, every other byte stays as it is."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+from headwise.documents.document import ReadOptions
+from headwise.documents.encoded_text import decode_text
+from headwise.documents.markup.html_places import html_places
+from headwise.documents.markup.html_tokens import HtmlToken, TokenKind, html_tokens
+from headwise.documents.spliced import Change, SplicedDocument
+
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]+)""")
+_XHTML = re.compile(r"\s*(?:<\?xml|<!DOCTYPE[^>]*XHTML)", re.IGNORECASE)
+
+
+def read_html(data: bytes, options: ReadOptions) -> SplicedDocument:
+    """Read a page in the encoding that it names."""
+    declared = _XML_ENCODING.match(data[:1024]) or _CHARSET.search(data[:4096])
+    file = decode_text(data, declared[1].decode("ascii") if declared else "")
+    is_xml = _XHTML.match(file.text) is not None
+    places = html_places(file.text, is_xml=is_xml)
+    changes = list(_language(file.text, options.target, is_xml)) if options.target else []
+    return SplicedDocument(file, places, changes=changes, references=True)
+
+
+def _language(text: str, target: str, is_xml: bool) -> Iterator[Change]:
+    """The change that names the language of the page in its `html` element."""
+    tokens = html_tokens(text, is_xml=is_xml)
+    page = next((token for token in tokens if token.kind is TokenKind.START and token.name == "html"), None)
+    if page is None:
+        return
+    value = f'"{html.escape(target)}"'
+    named = [attribute for attribute in page.attributes if attribute.name in ("lang", "xml:lang")]
+    for attribute in named:
+        missing = "" if attribute.start < attribute.end else "="
+        yield Change(attribute.start, attribute.end, lambda source, missing=missing: missing + value)  # type: ignore[misc]
+    if not named:
+        yield _inserted(page, f" lang={value}")
+
+
+def _inserted(page: HtmlToken, attribute: str) -> Change:
+    at = page.start + len("<html")
+    return Change(at, at, lambda source: attribute)

@@ -1,0 +1,102 @@
+"""Journal of a document's translation: what is done is on disk, so that a killed command continues.
+
+The file lies beside the output under a hidden name. Its first line identifies the work: the input, the model, the
+options. Each further line holds the translations of some segments, one after the other. A line that a kill cut off is
+dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from headwise.documents.marked_text import MarkedText, Part
+from headwise.files.atomic import disk_errors
+
+Stored = tuple[MarkedText, list[str]]
+"""A translation, and what is to be told about it."""
+
+
+def journal_path(output: Path) -> Path:
+    """The path of the journal of an output."""
+    return output.with_name(f".{output.name}.translating")
+
+
+class Journal:
+    """Translations of a document's segments, as far as they are done."""
+
+    def __init__(self, path: Path, identity: dict[str, Any], segments: Sequence[MarkedText]) -> None:
+        self._path = path
+        self._segments = segments
+        self.done: list[Stored] = []
+        """The translations of the first segments."""
+        head = json.dumps(identity, sort_keys=True, ensure_ascii=False)
+        kept = self._read(head)
+        with disk_errors(path):
+            self._file = path.open("r+b" if kept else "wb")
+            self._file.truncate(kept)
+            self._file.seek(kept)
+            if not kept:
+                self._write(head)
+
+    def _read(self, head: str) -> int:
+        """Read what an earlier start did; returns the number of bytes that are whole. 0: it did other work, or none."""
+        try:
+            data = self._path.read_bytes()
+        except FileNotFoundError:
+            return 0
+        lines = data.split(b"\n")[:-1]
+        if not lines or lines[0] != head.encode():
+            return 0
+        length = len(lines[0]) + 1
+        for line in lines[1:]:
+            try:
+                rows = json.loads(line)
+            except ValueError:
+                break
+            self.done += [
+                (_restored(parts, segment), notes)
+                for (parts, notes), segment in zip(rows, self._segments[len(self.done) :], strict=False)
+            ]
+            length += len(line) + 1
+        return length
+
+    def add(self, translations: Sequence[Stored]) -> None:
+        """Store the translations of the next segments."""
+        following = self._segments[len(self.done) :]
+        rows = [
+            (_as_numbers(text, segment), notes) for (text, notes), segment in zip(translations, following, strict=False)
+        ]
+        with disk_errors(self._path):
+            self._write(json.dumps(rows, ensure_ascii=False))
+        self.done += translations
+
+    def _write(self, line: str) -> None:
+        self._file.write(line.encode("utf-8", "surrogatepass") + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+    def remove(self) -> None:
+        """Remove the file: the output is complete."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+
+def _as_numbers(text: MarkedText, segment: MarkedText) -> list[str | int]:
+    """The parts of a translation; marks and kept parts as their numbers among those of the segment."""
+    numbers: dict[int, list[int]] = {}
+    others = [part for part in segment.parts if not isinstance(part, str)]
+    for number, part in enumerate(others):
+        numbers.setdefault(id(part), []).append(number)
+    return [part if isinstance(part, str) else numbers[id(part)].pop(0) for part in text.parts]
+
+
+def _restored(parts: Sequence[str | int], segment: MarkedText) -> MarkedText:
+    others: list[Part] = [part for part in segment.parts if not isinstance(part, str)]
+    return MarkedText(part if isinstance(part, str) else others[part] for part in parts)

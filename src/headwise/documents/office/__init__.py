@@ -1,0 +1,1 @@
+"""Office documents: what the formats of Microsoft Office and OpenDocument have in common."""

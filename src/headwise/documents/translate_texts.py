@@ -1,0 +1,183 @@
+"""Translation of texts with inline markup: markup in its place, placeholders as they were.
+
+A kept part is first shown to the model as it is; most models copy `%s` or a URL. Where it does not come back, a made-up
+name stands in for it, which models copy nearly always; and where even that fails, the sentence is translated without
+it, and the part is put between the words where it belongs, like a mark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from headwise.decode.translation import TranslateOptions, Translation
+from headwise.documents.flat_text import FlatText, flatten, locate
+from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind, Part
+from headwise.documents.placeholders import with_placeholders, without_placeholders
+from headwise.documents.projection import project
+from headwise.text.language.codes import short_code
+from headwise.text.language.detect import detect, is_detectable
+
+if TYPE_CHECKING:
+    from headwise.decode.translator import Translator
+
+LONGEST_SHOWN = 60
+"""Characters of a kept part that the model is shown: it would lose its way in a longer one."""
+
+SURELY_TARGET = 0.999
+"""Probability of the target language at which a text is left as it is."""
+FEWEST_WORDS = 4
+"""Words that a text needs for that: single words are the same in many languages."""
+
+_PROSE = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
+
+
+@dataclass(frozen=True)
+class TranslatedText:
+    """The translation of one text."""
+
+    text: MarkedText
+    found: Translation
+    """What the model gave, with its score and what it could not do; marks and kept parts are in `text` alone."""
+    is_copy: bool = False
+    """Whether the text was left as it is: nothing to translate, or in the target language already."""
+
+
+@dataclass(frozen=True)
+class Languages:
+    """The source and target language of a translation, as given."""
+
+    source: str | None = None
+    target: str | None = None
+
+
+@dataclass
+class _Task:
+    """A text on its way through the attempts."""
+
+    text: MarkedText
+    flat: FlatText = field(default_factory=lambda: FlatText(""))
+    done: TranslatedText | None = None
+
+
+def translate_texts(
+    translator: Translator,
+    texts: Iterable[MarkedText],
+    languages: Languages = Languages(),  # noqa: B008  # a frozen value
+    options: TranslateOptions | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[TranslatedText]:
+    """Translate texts with markup; each result has every mark and kept part of its text once, rightly nested.
+
+    `progress` receives the number of texts that are finished.
+    """
+    chosen = replace(options or TranslateOptions(), candidates=1)
+    given = list(texts)
+    tasks = [_Task(without_placeholders(text)) for text in given]
+    for task, text, is_target in zip(tasks, given, _in_target(translator, given, languages), strict=True):
+        if is_target or not task.text.has_letters:
+            task.done = TranslatedText(text, Translation(text.text, 0.0), is_copy=True)
+    for attempt in (_as_it_is, _stand_in, None):
+        waiting = [task for task in tasks if task.done is None]
+        for task in waiting:
+            task.flat = flatten(task.text, attempt) if attempt else flatten(_without_kept(task.text), _as_it_is)
+        _translate(translator, waiting, languages, chosen)
+        if progress is not None:
+            progress(sum(task.done is not None for task in tasks))
+    return [task.done for task in tasks if task.done is not None]
+
+
+def _as_it_is(number: int, kept: Kept) -> str:
+    """The part itself, where it does not look like words that the model would translate."""
+    if _PROSE.fullmatch(kept.text) or len(kept.text) > LONGEST_SHOWN or not kept.text.strip() or "<" in kept.text:
+        return _stand_in(number, kept)
+    return kept.text
+
+
+def _stand_in(number: int, kept: Kept) -> str:
+    """A name that models know nothing about, and so copy."""
+    return f"XYZ{number + 1}"
+
+
+def _translate(translator: Translator, tasks: Sequence[_Task], languages: Languages, options: TranslateOptions) -> None:
+    """Translate the flat texts of tasks, and finish those whose kept parts are all there."""
+    for aligned in (False, True):  # alignments take another pass over a translation: only for those that need it
+        group = [task for task in tasks if bool(task.flat.marks) == aligned]
+        strings = list(dict.fromkeys(task.flat.text for task in group))  # documents repeat themselves
+        if not strings:
+            continue
+        found = translator.translate(
+            strings, source=languages.source, target=languages.target, options=replace(options, alignments=aligned)
+        )
+        by_string = dict(zip(strings, found, strict=True))
+        for task in group:
+            _finish(task, by_string[task.flat.text])
+
+
+def _finish(task: _Task, found: Translation) -> None:
+    spans = locate(found.text, task.flat)
+    if spans is None:
+        return
+    projected = with_placeholders(_with_kept(project(task.flat, FlatText(found.text, spans=spans), found.alignment)))
+    string = task.flat.text
+    leading = string[: len(string) - len(string.lstrip())]
+    trailing = string[len(string.rstrip()) :] if string.strip() else ""
+    task.done = TranslatedText(MarkedText([leading, *projected.parts, trailing]), found)
+
+
+@dataclass(frozen=True)
+class _Dropped:
+    """Markup of a mark that holds the place of a kept part, with the spaces around it that went with it."""
+
+    before: str
+    kept: Kept
+    after: str
+
+
+def _without_kept(text: MarkedText) -> MarkedText:
+    """The text with its kept parts as single marks. Each takes the spaces before it, or else those after it."""
+    number = max((mark.number for mark in text.marks), default=-1) + 1
+    parts: list[Part] = []
+    spaces = ""
+    for place, part in enumerate(text.parts):
+        if not isinstance(part, Kept):
+            parts.append(part[len(spaces) :] if isinstance(part, str) else part)
+            spaces = ""
+            continue
+        last = parts[-1] if parts else None
+        following = text.parts[place + 1] if place + 1 < len(text.parts) else None
+        before = last[len(last.rstrip(" ")) :] if isinstance(last, str) else ""
+        if before and isinstance(last, str):
+            parts[-1] = last.rstrip(" ")
+        elif isinstance(following, str):
+            spaces = following[: len(following) - len(following.lstrip(" "))]
+        parts.append(Mark(MarkKind.SINGLE, number + place, _Dropped(before, part, spaces)))
+    return MarkedText(parts)
+
+
+def _with_kept(text: MarkedText) -> MarkedText:
+    """The text with kept parts in the place of the marks for them."""
+    parts: list[Part] = []
+    for part in text.parts:
+        if isinstance(part, Mark) and isinstance(part.markup, _Dropped):
+            parts += [part.markup.before, part.markup.kept, part.markup.after]
+        else:
+            parts.append(part)
+    return MarkedText(parts)
+
+
+def _in_target(translator: Translator, texts: Sequence[MarkedText], languages: Languages) -> list[bool]:
+    """Which texts are surely in the target language already: they stay as they are."""
+    source, target = translator.direction(languages.source, languages.target)
+    codes = [source, target]
+    if short_code(source) == short_code(target) or not all(code and is_detectable(code) for code in codes):
+        return [False] * len(texts)
+    strings = [text.text for text in texts]
+    long = {number: string for number, string in enumerate(strings) if len(string.split()) >= FEWEST_WORDS}
+    found = dict(zip(long, detect(list(long.values()), languages=codes), strict=True))
+    return [
+        number in found and found[number].language == target and found[number].probability >= SURELY_TARGET
+        for number in range(len(texts))
+    ]
