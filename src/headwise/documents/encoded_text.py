@@ -69,6 +69,14 @@ def decode_text(data: bytes, declared: str = "") -> EncodedText:
         return _western(data)
 
 
+def decode_plain_text(data: bytes) -> EncodedText:
+    """The text of a file that holds nothing else; a picture, a program or an archive is refused."""
+    found = decode_text(data)
+    if "\x00" in found.text:
+        raise DataError("the file is not text: it has null characters")
+    return found
+
+
 def _decoded(data: bytes, encoding: str, mark: bytes = b"") -> EncodedText:
     try:
         text = data.decode(encoding)

@@ -56,7 +56,7 @@ class MarkedText:
 
     @property
     def text(self) -> str:
-        """The text without marks."""
+        """The text without marks, with a space for those that separate words."""
         return "".join(_visible(part) for part in self.parts)
 
     @property
@@ -92,7 +92,9 @@ class MarkedText:
 
 
 def _visible(part: Part) -> str:
-    return part if isinstance(part, str) else part.text if isinstance(part, Kept) else ""
+    if isinstance(part, Mark):
+        return " " if part.separates else ""
+    return part if isinstance(part, str) else part.text
 
 
 def _joined(parts: Iterable[Part]) -> Iterator[Part]:

@@ -224,7 +224,10 @@ class _Places:
         return min(max(place, parent.first), parent.last)
 
     def beside_word(self, node: _Node) -> int | None:
-        """The place at the same side of the translation of the word that a mark touches; None if it touches none."""
+        """The place at the same side of the translation of the word that a mark touches; None if it touches none.
+
+        What separates words belongs to neither of them.
+        """
         text, at = self.source.text, node.start
         touches_before = at > 0 and not text[at - 1].isspace()
         touches_after = at < len(text) and not text[at].isspace()
@@ -232,7 +235,7 @@ class _Places:
             return 0
         if not text[at:].strip():
             return len(self.target.text.rstrip())
-        if touches_before == touches_after:
+        if touches_before == touches_after or (node.opening is not None and node.opening.separates):
             return None
         index = (
             bisect_left(self.source_words, at, key=lambda word: word[1])

@@ -16,8 +16,11 @@ from headwise.documents.formats.localisation.table_columns import read_csv
 from headwise.documents.formats.localisation.translation_memory import read_tmx
 from headwise.documents.formats.localisation.xliff import read_xliff
 from headwise.documents.formats.localisation.yaml_values import read_yaml
+from headwise.documents.formats.markdown import read_markdown
 from headwise.documents.formats.odf import read_odf
+from headwise.documents.formats.plain_text import read_text
 from headwise.documents.formats.pptx import read_pptx
+from headwise.documents.formats.subtitles.subtitles import read_subtitles
 from headwise.documents.formats.xlsx import read_xlsx
 from headwise.errors import ConfigError
 
@@ -41,6 +44,9 @@ FORMATS: tuple[DocumentFormat, ...] = (
     DocumentFormat((".xlsx", ".xlsm", ".xltx"), read_xlsx, "Excel"),
     DocumentFormat((".odt", ".odp", ".ods", ".odg", ".ott", ".otp", ".ots"), read_odf, "OpenDocument"),
     DocumentFormat((".html", ".htm", ".xhtml"), read_html, "HTML"),
+    DocumentFormat((".md", ".markdown"), read_markdown, "Markdown"),
+    DocumentFormat((".txt",), read_text, "plain text"),
+    DocumentFormat((".srt", ".vtt"), read_subtitles, "subtitles"),
     DocumentFormat((".po", ".pot"), read_po, "gettext", is_bilingual=True),
     DocumentFormat((".xlf", ".xliff"), read_xliff, "XLIFF", is_bilingual=True),
     DocumentFormat((".tmx",), read_tmx, "TMX", is_bilingual=True),

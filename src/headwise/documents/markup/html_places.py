@@ -50,7 +50,7 @@ class _Places:
         while index < len(self.tokens):
             token = self.tokens[index]
             if token.kind is TokenKind.START and not is_protected(token):
-                yield from self.attributes(token)
+                yield from attribute_places(self.text, token)
             if token.name in BLOCK:
                 yield from self.paragraph()
                 last = self.ends.get(index, index) if is_kept(token) else index
@@ -100,22 +100,25 @@ class _Places:
             kind = PassageKind.OPEN
         return PassageItem(kind, token.start, token.end, token.name)
 
-    def attributes(self, token: HtmlToken) -> Iterator[Place]:
-        for attribute in token.attributes:
-            text = MarkedText([_SPACES.sub(" ", attribute.value).strip()])
-            if text.has_letters and is_translated(token, attribute.name):
-                yield self.attribute_place(attribute, text)
 
-    def attribute_place(self, attribute: Attribute, text: MarkedText) -> Place:
-        quote = self.text[attribute.start]
-        if quote not in "\"'":
-            quote = '"'
+def attribute_places(text: str, token: HtmlToken) -> Iterator[Place]:
+    """The places of a start tag's attributes that people read."""
+    for attribute in token.attributes:
+        value = MarkedText([_SPACES.sub(" ", attribute.value).strip()])
+        if value.has_letters and is_translated(token, attribute.name):
+            yield _attribute_place(text, attribute, value)
 
-        def write(translation: MarkedText, source: Source) -> str:
-            escaped = html.escape(translation.text, quote=False)
-            return quote + escaped.replace(quote, "&quot;" if quote == '"' else "&#39;") + quote
 
-        return Place(attribute.start, attribute.end, text, write)
+def _attribute_place(text: str, attribute: Attribute, value: MarkedText) -> Place:
+    quote = text[attribute.start]
+    if quote not in "\"'":
+        quote = '"'
+
+    def write(translation: MarkedText, source: Source) -> str:
+        escaped = html.escape(translation.text, quote=False)
+        return quote + escaped.replace(quote, "&quot;" if quote == '"' else "&#39;") + quote
+
+    return Place(attribute.start, attribute.end, value, write)
 
 
 def _ends(tokens: Sequence[HtmlToken]) -> dict[int, int]:

@@ -1,0 +1,1 @@
+"""Subtitles: cues with timing, whose sentences run over several of them."""

@@ -1,0 +1,46 @@
+"""Sharing a translation out to the cues of its sentence: by word alignment, as long as no cue gets far too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwise.documents.formats.subtitles.cue_lines import LONGEST_LINE, Word, line_width
+
+SLACK = 0.35
+"""Share of a cue's length by which alignment may move its end."""
+LEAST_SLACK = 10
+"""Characters by which it always may."""
+CLAUSE_BONUS = 6
+"""Characters by which a place after a punctuation mark seems nearer."""
+ALIGNED_BONUS = 5
+
+
+def shared(words: Sequence[Word], aligned: Sequence[int], shares: Sequence[float]) -> list[Sequence[Word]]:
+    """The words of each cue. `aligned` are the numbers of words before each end of a cue, by alignment; `shares` those
+    of the cues in the source. No cue is empty; where there are too few words, some are shown again."""
+    total = line_width(words)
+    offsets = [line_width(words[:count]) for count in range(len(words) + 1)]
+    ends: list[int] = []
+    done = 0.0
+    for number, place in enumerate(sorted(aligned)):
+        done += shares[number]
+        slack = max(LEAST_SLACK, SLACK * total * min(shares[number], shares[number + 1]))
+        wanted = min(max(offsets[place], done * total - slack), done * total + slack)
+        first = ends[-1] + 1 if ends else 1
+        last = len(words) - (len(aligned) - number)
+        begin = offsets[first - 1]
+        costs = {
+            end: abs(offsets[end] - wanted)
+            - CLAUSE_BONUS * words[end - 1].ends_clause
+            - ALIGNED_BONUS * (end == place)
+            + max(0, offsets[end] - begin - 2 * LONGEST_LINE)
+            for end in range(first, last + 1)
+            if words[end].breaks
+        }
+        ends.append(min(costs, key=lambda end: costs[end]) if costs else min(first, len(words)))
+    edges = [0, *ends, len(words)]
+    pieces = [words[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    for number, piece in enumerate(pieces):
+        if not piece:
+            pieces[number] = pieces[number - 1] if number else words
+    return pieces
