@@ -117,6 +117,8 @@ class _Progress:
 
 def report(result: "DocumentResult") -> None:
     """Print what became of a document: the path of the translation on standard output, everything else as notes."""
+    from headwise.documents.formats.format_table import format_of
+
     if result.error:
         say(f"headwise: {result.error}")
         return
@@ -127,6 +129,8 @@ def report(result: "DocumentResult") -> None:
         say(f"{result.pair.input}: {note}: {_shortened(text)}")
     if len(found.notes) > SHOWN:
         say(f"{result.pair.input}: {len(found.notes) - SHOWN:,} more texts need a look")
+    if remark := format_of(result.pair.input.name).remark:
+        say(f"{result.pair.input}: {remark}")
     say(f"{found.segments:,} texts translated, written to {found.output}")
 
 

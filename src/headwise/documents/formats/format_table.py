@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from headwise.documents.document import Reader
 from headwise.documents.formats.docx import read_docx
+from headwise.documents.formats.epub import read_epub
 from headwise.documents.formats.html import read_html
 from headwise.documents.formats.localisation.android_strings import read_android
 from headwise.documents.formats.localisation.java_properties import read_properties
@@ -18,6 +19,7 @@ from headwise.documents.formats.localisation.xliff import read_xliff
 from headwise.documents.formats.localisation.yaml_values import read_yaml
 from headwise.documents.formats.markdown import read_markdown
 from headwise.documents.formats.odf import read_odf
+from headwise.documents.formats.pdf import read_pdf
 from headwise.documents.formats.plain_text import read_text
 from headwise.documents.formats.pptx import read_pptx
 from headwise.documents.formats.subtitles.subtitles import read_subtitles
@@ -36,6 +38,8 @@ class DocumentFormat:
     """The suffix of a translation, where it is not that of the file."""
     is_bilingual: bool = False
     """Whether files hold texts beside their translations."""
+    remark: str = ""
+    """What people should know about every translation."""
 
 
 FORMATS: tuple[DocumentFormat, ...] = (
@@ -44,9 +48,11 @@ FORMATS: tuple[DocumentFormat, ...] = (
     DocumentFormat((".xlsx", ".xlsm", ".xltx"), read_xlsx, "Excel"),
     DocumentFormat((".odt", ".odp", ".ods", ".odg", ".ott", ".otp", ".ots"), read_odf, "OpenDocument"),
     DocumentFormat((".html", ".htm", ".xhtml"), read_html, "HTML"),
+    DocumentFormat((".epub",), read_epub, "EPUB"),
     DocumentFormat((".md", ".markdown"), read_markdown, "Markdown"),
     DocumentFormat((".txt",), read_text, "plain text"),
     DocumentFormat((".srt", ".vtt"), read_subtitles, "subtitles"),
+    DocumentFormat((".pdf",), read_pdf, "PDF", written_as=".txt", remark="the layout of a PDF is not kept, its text is"),
     DocumentFormat((".po", ".pot"), read_po, "gettext", is_bilingual=True),
     DocumentFormat((".xlf", ".xliff"), read_xliff, "XLIFF", is_bilingual=True),
     DocumentFormat((".tmx",), read_tmx, "TMX", is_bilingual=True),

@@ -17,11 +17,11 @@ _XML_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-
 _XHTML = re.compile(r"\s*(?:<\?xml|<!DOCTYPE[^>]*XHTML)", re.IGNORECASE)
 
 
-def read_html(data: bytes, options: ReadOptions) -> SplicedDocument:
-    """Read a page in the encoding that it names."""
+def read_html(data: bytes, options: ReadOptions, *, is_xml: bool = False) -> SplicedDocument:
+    """Read a page in the encoding that it names. XHTML is known by its first line, or by `is_xml`."""
     declared = _XML_ENCODING.match(data[:1024]) or _CHARSET.search(data[:4096])
     file = decode_text(data, declared[1].decode("ascii") if declared else "")
-    is_xml = _XHTML.match(file.text) is not None
+    is_xml = is_xml or _XHTML.match(file.text) is not None
     places = html_places(file.text, is_xml=is_xml)
     changes = list(_language(file.text, options.target, is_xml)) if options.target else []
     return SplicedDocument(file, places, changes=changes, references=True)

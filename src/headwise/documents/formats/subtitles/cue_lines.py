@@ -31,10 +31,10 @@ class Word:
     @property
     def ends_clause(self) -> bool:
         """Whether a line rather ends with it."""
-        return self.source.endswith(_CLAUSE_ENDS)
+        return self.source.endswith(CLAUSE_ENDS)
 
 
-_CLAUSE_ENDS = (",", ".", "?", "!", ";", ":", "…", "，", "。", "、", "？", "！")
+CLAUSE_ENDS = (",", ".", "?", "!", ";", ":", "…", "，", "。", "、", "？", "！")
 _UNIT = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef][\u3000-\u303f\uff01-\uff1f]*|[^\u2e80-\u9fff\uf900-\uffef]+")
 
 

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}(?:[,.]\d{1,3})?"
-TIMING = re.compile(
-    rf"^[ \t]*({_TIME})[ \t]*-{{1,2}}>[ \t]*({_TIME})(?:[ \t][^\r\n]*)?$", re.MULTILINE
-)
+TIMING = re.compile(rf"(?:(?<=[\r\n])|\A)[ \t]*({_TIME})[ \t]*-{{1,2}}>[ \t]*({_TIME})[^\r\n]*")
 _BLANK = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?=\r\n|\r|\n|\Z)")
 _LINE = re.compile(r"[^\r\n]+")
 _DASH = re.compile(r"[-‐‑–—][ \t\u00a0]?(?=[^\s\-‐‑–—])")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from headwise.documents.formats.subtitles.cue_lines import CLAUSE_ENDS
 from headwise.documents.formats.subtitles.cues import Turn
+from headwise.documents.formats.subtitles.sharing import CuePart
 
 LONGEST_PAUSE = 3.0
 """Seconds between two cues after which a sentence does not go on."""
@@ -52,7 +54,8 @@ def _shown(text: str, turn: Turn) -> str:
     return " ".join(_TAGS.sub("", text[turn.start : turn.end]).split())
 
 
-def shares(text: str, group: Sequence[Turn]) -> list[float]:
-    """The share of each turn in the text of its group."""
-    sizes = [max(1, len(_shown(text, turn))) for turn in group]
-    return [size / sum(sizes) for size in sizes]
+def cue_parts(text: str, group: Sequence[Turn]) -> list[CuePart]:
+    """What each cue has of the text of a group."""
+    shown = [_shown(text, turn) for turn in group]
+    total = sum(len(each) for each in shown) or 1
+    return [CuePart(len(each) / total, each.endswith(CLAUSE_ENDS)) for each in shown]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from headwise.documents.formats.subtitles.cue_lines import LONGEST_LINE, Word, line_width
 
@@ -12,12 +13,27 @@ LEAST_SLACK = 10
 """Characters by which it always may."""
 CLAUSE_BONUS = 6
 """Characters by which a place after a punctuation mark seems nearer."""
+SAME_CLAUSE_BONUS = 16
+"""The same where the cue of the source ends with one, too."""
 ALIGNED_BONUS = 5
 
 
-def shared(words: Sequence[Word], aligned: Sequence[int], shares: Sequence[float]) -> list[Sequence[Word]]:
-    """The words of each cue. `aligned` are the numbers of words before each end of a cue, by alignment; `shares` those
-    of the cues in the source. No cue is empty; where there are too few words, some are shown again."""
+@dataclass(frozen=True)
+class CuePart:
+    """What a cue has of a sentence in the source."""
+
+    share: float
+    """Its share of the characters."""
+    ends_clause: bool
+    """Whether it ends with a punctuation mark."""
+
+
+def shared(words: Sequence[Word], aligned: Sequence[int], parts: Sequence[CuePart]) -> list[Sequence[Word]]:
+    """The words of each cue. `aligned` are the numbers of words before each end of a cue, by alignment.
+
+    No cue is empty; where there are too few words, some are shown again.
+    """
+    shares = [part.share for part in parts]
     total = line_width(words)
     offsets = [line_width(words[:count]) for count in range(len(words) + 1)]
     ends: list[int] = []
@@ -31,7 +47,7 @@ def shared(words: Sequence[Word], aligned: Sequence[int], shares: Sequence[float
         begin = offsets[first - 1]
         costs = {
             end: abs(offsets[end] - wanted)
-            - CLAUSE_BONUS * words[end - 1].ends_clause
+            - words[end - 1].ends_clause * (SAME_CLAUSE_BONUS if parts[number].ends_clause else CLAUSE_BONUS)
             - ALIGNED_BONUS * (end == place)
             + max(0, offsets[end] - begin - 2 * LONGEST_LINE)
             for end in range(first, last + 1)

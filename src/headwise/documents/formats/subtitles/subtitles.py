@@ -11,7 +11,7 @@ from headwise.documents.document import ReadOptions
 from headwise.documents.encoded_text import decode_plain_text
 from headwise.documents.formats.subtitles.cue_lines import Word, broken, units, width_of
 from headwise.documents.formats.subtitles.cues import TAG, TIMING, Turn, turns
-from headwise.documents.formats.subtitles.sentences import sentences, shares
+from headwise.documents.formats.subtitles.sentences import cue_parts, sentences
 from headwise.documents.formats.subtitles.sharing import shared
 from headwise.documents.marked_text import Mark, MarkedText, MarkKind, Part
 from headwise.documents.markup.passage import PassageItem, PassageKind, marked_text
@@ -40,7 +40,7 @@ class _Sentence:
     def __init__(self, text: str, group: Sequence[Turn], is_web: bool) -> None:
         self.source, self.group, self.is_web = text, group, is_web
         self.boundaries = {turn.end for turn in group[:-1]}
-        self.shares = shares(text, group)
+        self.cue_parts = cue_parts(text, group)
         self.line_end = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r"
         self.text = self.separated(marked_text(list(self.items())))
 
@@ -102,7 +102,7 @@ class _Sentence:
         if not words:
             return source(self.group[0].start, self.group[-1].end)
         pieces = []
-        for number, piece in enumerate(shared(words, ends, self.shares)):
+        for number, piece in enumerate(shared(words, ends, self.cue_parts)):
             turn = self.group[number]
             beside = self.beside(turn)
             first = replace(piece[0], width=piece[0].width + beside)
