@@ -216,7 +216,7 @@ class _Places:
         """The place of a single mark, or of a pair around nothing, outside of the pairs that are placed."""
         place = self.beside_word(node)
         if place is None:
-            before = bisect_left(self.source_words, node.start, key=lambda word: word[1])
+            before = bisect_right(self.source_words, node.start, key=lambda word: word[1])
             place = self.between_words(self.boundary(before, before), node)
         for pair in placed:
             if pair.first < place < pair.last:

@@ -106,8 +106,9 @@ def _contents(book: str, source: XmlSource) -> Iterator[tuple[str, str]]:
     for key in dict.fromkeys([*order, *items]):
         if key in items:
             path = unquote(items[key].attributes.get("href", ""))
-            yield posixpath.normpath(posixpath.join(posixpath.dirname(book), path)), items[key].attributes.get(
-                "media-type", ""
+            yield (
+                posixpath.normpath(posixpath.join(posixpath.dirname(book), path)),
+                items[key].attributes.get("media-type", ""),
             )
 
 

@@ -52,7 +52,9 @@ FORMATS: tuple[DocumentFormat, ...] = (
     DocumentFormat((".md", ".markdown"), read_markdown, "Markdown"),
     DocumentFormat((".txt",), read_text, "plain text"),
     DocumentFormat((".srt", ".vtt"), read_subtitles, "subtitles"),
-    DocumentFormat((".pdf",), read_pdf, "PDF", written_as=".txt", remark="the layout of a PDF is not kept, its text is"),
+    DocumentFormat(
+        (".pdf",), read_pdf, "PDF", written_as=".txt", remark="the layout of a PDF is not kept, its text is"
+    ),
     DocumentFormat((".po", ".pot"), read_po, "gettext", is_bilingual=True),
     DocumentFormat((".xlf", ".xliff"), read_xliff, "XLIFF", is_bilingual=True),
     DocumentFormat((".tmx",), read_tmx, "TMX", is_bilingual=True),

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 WIDE_GAP = 1.35
@@ -91,7 +92,7 @@ def _leading(page: Sequence[Line]) -> float:
     """The usual distance between two lines of a page."""
     gaps = [
         one.y - other.y
-        for one, other in zip(page, page[1:], strict=False)
+        for one, other in pairwise(page)
         if 0 < one.y - other.y < 3 * max(one.size, 1.0) and abs(one.size - other.size) < 0.5
     ]
     return median(gaps) if gaps else 0.0

@@ -61,7 +61,12 @@ def _lines(text: str) -> Iterator[_Line]:
         lead = _LEAD.match(content)
         assert lead is not None
         yield _Line(
-            lead[0], content[lead.end() :], match.start() + lead.end(), match.start() + len(content), match[2], bool(lead[1])
+            lead[0],
+            content[lead.end() :],
+            match.start() + lead.end(),
+            match.start() + len(content),
+            match[2],
+            bool(lead[1]),
         )
 
 

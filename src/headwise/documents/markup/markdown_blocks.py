@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block.state_block import StateBlock
@@ -181,7 +182,7 @@ def _cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
     bars = [match.end() - 1 for match in re.finditer(r"(?<!\\)\|", text[start:end])]
     edges = [start - 1, *(start + bar for bar in bars), end]
     spans = []
-    for left, right in zip(edges, edges[1:], strict=False):
+    for left, right in pairwise(edges):
         inside = text[left + 1 : right]
         lead = len(inside) - len(inside.lstrip())
         spans.append((left + 1 + lead, left + 1 + max(lead, len(inside.rstrip()))))

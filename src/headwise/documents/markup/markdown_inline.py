@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.parser_inline import ParserInline
@@ -60,7 +61,7 @@ class _State(StateInline):
         self.covered = end
         return token
 
-    def push(self, ttype: str, tag: str, nesting: int) -> Token:
+    def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
         token = super().push(ttype, tag, nesting)
         start = max(self.covered, self.begun[-1])
         self.covered = max(start, self.pos)

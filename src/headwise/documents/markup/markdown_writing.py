@@ -26,7 +26,9 @@ _MARKUP = re.compile(
     r"|&(?=#?\w+;)|\$(?=[^$\s][^$]*\$)|!(?=\[)"
 )
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
-_BLOCK_START = re.compile(r"(?:#{1,6}|[-+*]|>|:|\d{1,9}[.)])(?=\s|\Z)|[=>|]|[-*_]{3}|```|~~~|:::|!!!|\?\?\?|\[\^|\{[%{]")
+_BLOCK_START = re.compile(
+    r"(?:#{1,6}|[-+*]|>|:|\d{1,9}[.)])(?=\s|\Z)|[=>|]|[-*_]{3}|```|~~~|:::|!!!|\?\?\?|\[\^|\{[%{]"
+)
 """What a line of a paragraph may not begin with."""
 _NUMBER = re.compile(r"\d{1,9}(?=[.)](?:\s|\Z))")
 _TAGS = {name: (f"<{name}>", f"</{name}>") for name in EMPHASIS}
@@ -204,7 +206,9 @@ def _as_first(text: str) -> str:
 def _without_double_breaks(text: str) -> str:
     """Markdown without hard line breaks at its ends or next to each other: an empty line would end the paragraph."""
     text = re.sub(r"(?:(?:\\| {2,})\n[ \t>]*)+\Z", "", text)
-    return re.sub(rf"((?:\\|[ {SPACE}]{{2,}})\r?\n[ \t>]*)(?:{SPACE}|(?:\\|[ {SPACE}]{{2,}})\r?\n[ \t>]*)+", r"\1", text)
+    return re.sub(
+        rf"((?:\\|[ {SPACE}]{{2,}})\r?\n[ \t>]*)(?:{SPACE}|(?:\\|[ {SPACE}]{{2,}})\r?\n[ \t>]*)+", r"\1", text
+    )
 
 
 def _without_empty(text: MarkedText, items: dict[int, PassageItem]) -> MarkedText:

@@ -35,7 +35,9 @@ class Word:
 
 
 CLAUSE_ENDS = (",", ".", "?", "!", ";", ":", "…", "，", "。", "、", "？", "！")
-_UNIT = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef][\u3000-\u303f\uff01-\uff1f]*|[^\u2e80-\u9fff\uf900-\uffef]+")
+_UNIT = re.compile(
+    r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef][\u3000-\u303f\uff01-\uff1f]*|[^\u2e80-\u9fff\uf900-\uffef]+"
+)
 
 
 def units(word: str) -> list[str]:

@@ -15,7 +15,8 @@ TAG = re.compile(r"</?[A-Za-z][^<>\r\n]*>|</?[A-Za-z]>|<\d[\d:.]*>|\{\\[^{}\r\n]
 """Markup within a cue: elements, time stamps, overrides such as {\\an8}."""
 _FRAME = re.compile(rf"(?:{TAG.pattern}|[ \t\u00a0])*")
 _LABEL = re.compile(
-    r"(?:[A-Z][A-Z0-9 .'’#-]{0,30}|[A-Z][a-z]+(?: [A-Z][a-z]+)?)(?: ?[(\[][^()\[\]\r\n]{1,30}[)\]])?:(?=[ \t\u00a0]|[\r\n])[ \t\r\n]*"
+    r"(?:[A-Z][A-Z0-9 .'’#-]{0,30}|[A-Z][a-z]+(?: [A-Z][a-z]+)?)"
+    r"(?: ?[(\[][^()\[\]\r\n]{1,30}[)\]])?:(?=[ \t\u00a0\r\n])[ \t\r\n]*"
 )
 """The name of who speaks, before what they say."""
 _SOUND = re.compile(r"\[[^\[\]]+\]\s*|\([^()]+\)\s*")
@@ -53,7 +54,7 @@ def turns(text: str, *, is_web: bool) -> Iterator[Turn]:
 
 
 def _text_end(text: str, start: int, limit: int, *, is_last: bool, is_web: bool) -> int:
-    """Where the text of a cue ends: at an empty line, or in SRT files, where it may have some, before the next number."""
+    """Where the text of a cue ends: at an empty line; in SRT, which may have some in it, before the next number."""
     if is_web:
         blank = _BLANK.search(text, start, limit)
         return blank.start() if blank else limit
@@ -81,9 +82,10 @@ def _spoken(text: str, start: int, end: int) -> Iterator[_Spoken]:
         if sound and text[sound.end() : last].strip():
             yield _Spoken(*_inside(text, sound.start(), sound.end()), True)
             inner, begins = _skip(text, sound.end(), last)[0], True
-        first, last, is_alone = _inside(text, inner, last)
-        if last > first:
-            yield _Spoken(first, last, is_alone, begins)
+        start, end, is_alone = _inside(text, inner, last)
+        start, end = _with_partners(text, (first, last), (start, end))
+        if end > start:
+            yield _Spoken(start, end, is_alone, begins)
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,32 @@ def _inside(text: str, start: int, end: int) -> tuple[int, int, bool]:
         start = _skip_frame(text, start, end)
         while end > start and (found := _trailing(text, start, end)) < end:
             end = found
-        if _SOUND.fullmatch(text, start, end) or (end - start > 2 and text[start] in _MUSIC and text[end - 1] in _MUSIC):
+        if _SOUND.fullmatch(text, start, end) or (
+            end - start > 2 and text[start] in _MUSIC and text[end - 1] in _MUSIC
+        ):
             start, end, is_alone = start + 1, end - 1, True
         if (start, end) == before:
             return start, end, is_alone
+
+
+def _with_partners(text: str, whole: tuple[int, int], inner: tuple[int, int]) -> tuple[int, int]:
+    """The inner part of a turn, with the tags beside it whose partners are in it."""
+    start, end = inner
+    waiting: dict[str, list[re.Match[str]]] = {}
+    pairs: list[tuple[re.Match[str], re.Match[str]]] = []
+    for tag in TAG.finditer(text, *whole):
+        name = re.sub(r"\A</?([A-Za-z]+).*", r"\1", tag[0])
+        if tag[0].startswith("</"):
+            if waiting.get(name):
+                pairs.append((waiting[name].pop(), tag))
+        else:
+            waiting.setdefault(name, []).append(tag)
+    for opening, closing in pairs:
+        if opening.start() < start <= closing.start() < end:
+            start = opening.start()
+        if start <= opening.start() < end <= closing.start():
+            end = closing.end()
+    return start, end
 
 
 def _skip_frame(text: str, start: int, end: int) -> int:

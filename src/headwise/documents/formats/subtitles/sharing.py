@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from headwise.documents.formats.subtitles.cue_lines import LONGEST_LINE, Word, line_width
 
@@ -55,7 +56,7 @@ def shared(words: Sequence[Word], aligned: Sequence[int], parts: Sequence[CuePar
         }
         ends.append(min(costs, key=lambda end: costs[end]) if costs else min(first, len(words)))
     edges = [0, *ends, len(words)]
-    pieces = [words[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    pieces = [words[start:end] for start, end in pairwise(edges)]
     for number, piece in enumerate(pieces):
         if not piece:
             pieces[number] = pieces[number - 1] if number else words

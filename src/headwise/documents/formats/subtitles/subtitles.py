@@ -104,17 +104,17 @@ class _Sentence:
         pieces = []
         for number, piece in enumerate(shared(words, ends, self.cue_parts)):
             turn = self.group[number]
-            beside = self.beside(turn)
+            beside = self.beside(turn, source)
             first = replace(piece[0], width=piece[0].width + beside)
             pieces.append(self.line_end.join(broken([first, *piece[1:]])))
             if number + 1 < len(self.group):
                 pieces.append(source(turn.end, self.group[number + 1].start))
         return "".join(pieces)
 
-    def beside(self, turn: Turn) -> int:
-        """The columns before a turn in its line: a dash, a name."""
+    def beside(self, turn: Turn, source: Source) -> int:
+        """The columns before a turn in its line: a dash, a name, the translation of a sound."""
         line = max(self.source.rfind("\n", 0, turn.start), self.source.rfind("\r", 0, turn.start)) + 1
-        return width_of(_VISIBLE.sub("", self.source[line : turn.start]))
+        return width_of(_VISIBLE.sub("", source(line, turn.start)))
 
     def words(self, translation: MarkedText, source: Source) -> tuple[list[Word], list[int]]:
         """The words of a translation with their markup, and the numbers of words before boundaries of cues."""
