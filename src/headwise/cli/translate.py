@@ -46,6 +46,7 @@ cat lines.txt | headwise translate --to fr
 headwise translate report.docx --to de --output report.de.docx
 headwise translate website/ slides.pptx --to it --output translated/
 headwise translate messages.po --from en --to fr
+headwise translate README.md film.srt book.epub --to fr --output translated/
 headwise translate --model my-model "I ate an apple."
 headwise translate --model my-model --input book.en.xz --output book.de --beam 1
 headwise translate --model my-model --input letter.txt --paragraphs
@@ -55,6 +56,9 @@ torchrun --nproc-per-node 8 -m headwise translate --model my-model --input web.e
 
 Without --model, the bundled model translates; `headwise models` shows its languages. Without --from, the source
 language of each text is detected where several are possible, and a text in the target language stays as it is.
+
+Documents: docx pptx xlsx, odt odp ods, html, epub, md, txt, srt vtt, pdf (as text), po xliff tmx, json, Android xml,
+properties, yaml, csv tsv. With --input, a .txt file is translated line by line.
 
 Columns are separated by tabs: with --candidates above 1 the number of the input line; with --scores the score;
 the text; with --alignments the word alignment (source-target, counted from 0).

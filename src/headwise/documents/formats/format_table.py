@@ -20,9 +20,9 @@ from headwise.documents.formats.localisation.yaml_values import read_yaml
 from headwise.documents.formats.markdown import read_markdown
 from headwise.documents.formats.odf import read_odf
 from headwise.documents.formats.pdf import read_pdf
-from headwise.documents.formats.plain_text import read_text
 from headwise.documents.formats.pptx import read_pptx
 from headwise.documents.formats.subtitles.subtitles import read_subtitles
+from headwise.documents.formats.text_file import read_text
 from headwise.documents.formats.xlsx import read_xlsx
 from headwise.errors import ConfigError
 

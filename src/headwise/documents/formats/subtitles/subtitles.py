@@ -11,7 +11,7 @@ from headwise.documents.document import ReadOptions
 from headwise.documents.encoded_text import decode_plain_text
 from headwise.documents.formats.subtitles.cue_lines import Word, broken, units, width_of
 from headwise.documents.formats.subtitles.cues import TAG, TIMING, Turn, turns
-from headwise.documents.formats.subtitles.sentences import cue_parts, sentences
+from headwise.documents.formats.subtitles.joined_cues import cue_parts, sentences
 from headwise.documents.formats.subtitles.sharing import shared
 from headwise.documents.marked_text import Mark, MarkedText, MarkKind, Part
 from headwise.documents.markup.passage import PassageItem, PassageKind, marked_text

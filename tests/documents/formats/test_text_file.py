@@ -3,7 +3,7 @@
 import pytest
 
 from headwise.documents.document import ReadOptions
-from headwise.documents.formats.plain_text import read_text
+from headwise.documents.formats.text_file import read_text
 from headwise.documents.marked_text import MarkedText
 from headwise.errors import DataError
 from tests.documents.pseudo_translation import check_damaged, check_round_trip, shapes
