@@ -46,7 +46,7 @@ _KINDS = {
     r"|tsv|py|js|ts|cpp|hpp|java|rs|go|sh|exe|dll|so|zip|tar\.[gx]z|tar|gz|xz|png|jpe?g|gif|svg|webp|mp[34]|po|xlf)\b",
     "option": r"(?<![\w-])--[a-z][\w-]*(?:=[^\s,.;]+)?",
     "emoji": _EMOJI,
-    "space": r"(?<=[^\s.!?…])(?:[ \u00a0]{2,}|[ \u00a0]*\t[ \t\u00a0]*)(?=\S)",
+    "space": r"(?<=\S)(?:[ \u00a0]{2,}|[ \u00a0]*\t[ \t\u00a0]*)(?=\S)",
     "name": r"\b\w+\(\)|(?<!\w)\$[a-z_]\w*|\b[A-Za-z]\w*_\w+\b|\\[nrt](?![a-z])",
 }
 _PLACEHOLDER = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.DOTALL)
@@ -166,6 +166,7 @@ def _partners(parts: list[Part | _Tag]) -> dict[int, int]:
     """The places of start tags and their end tags, each by the other; format marks may not cross them."""
     partners: dict[int, int] = {}
     waiting: list[tuple[int, object]] = []
+    closed = {part.text[2:-1].strip() for part in parts if isinstance(part, _Tag) and part.text.startswith("</")}
     for place, part in enumerate(parts):
         if isinstance(part, Mark):
             if part.kind is MarkKind.OPEN:
@@ -176,7 +177,7 @@ def _partners(parts: list[Part | _Tag]) -> dict[int, int]:
                 waiting = waiting[:-1]
         elif isinstance(part, _Tag) and (name := _TAG_NAME.match(part.text)) and not part.text.endswith("/>"):
             if not part.text.startswith("</"):
-                if name[1].lower() not in _VOID:
+                if name[1].lower() not in _VOID or name[1] in closed:
                     waiting.append((place, name[1]))
             elif name[1] in [key for _, key in _since_mark(waiting)]:
                 while waiting[-1][1] != name[1]:

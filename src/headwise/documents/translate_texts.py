@@ -112,15 +112,17 @@ def _translate(translator: Translator, tasks: Sequence[_Task], languages: Langua
             strings, source=languages.source, target=languages.target, options=replace(options, alignments=aligned)
         )
         by_string = dict(zip(strings, found, strict=True))
+        source, target = translator.direction(languages.source, languages.target)
         for task in group:
-            _finish(task, by_string[task.flat.text])
+            _finish(task, by_string[task.flat.text], (short_code(source or ""), short_code(target or "")))
 
 
-def _finish(task: _Task, found: Translation) -> None:
+def _finish(task: _Task, found: Translation, languages: tuple[str, str]) -> None:
     spans = locate(found.text, task.flat)
     if spans is None:
         return
-    projected = with_placeholders(_with_kept(project(task.flat, FlatText(found.text, spans=spans), found.alignment)))
+    target = FlatText(found.text, spans=spans)
+    projected = with_placeholders(_with_kept(project(task.flat, target, found.alignment, languages)))
     string = task.flat.text
     leading = string[: len(string) - len(string.lstrip())]
     trailing = string[len(string.rstrip()) :] if string.strip() else ""
