@@ -26,6 +26,10 @@ class MarkNode:
     def is_single(self) -> bool:
         return self.closing is None
 
+    @property
+    def separates(self) -> bool:
+        return self.opening is not None and self.opening.separates
+
 
 def mark_tree(source: FlatText) -> MarkNode:
     root = MarkNode(None, None, 0, len(source.text))

@@ -58,6 +58,8 @@ class SinglePlaces:
         if not linked:
             return None
         target = linked[-1] if touches_before else linked[0]
+        if node.separates and target == (len(self.words.target_words) - 1 if touches_before else 0):
+            return None  # it would separate nothing
         word, core = self.words.target_words[target], self.words.target_cores[target]
         if touches_before:
             return core[1]
@@ -67,6 +69,8 @@ class SinglePlaces:
         """The character offset after this many target words, on the same side of the space as in the source."""
         text, at = self.words.source.text, node.start
         after_space = at > 0 and text[at - 1].isspace()
+        if len(self.words.target_words) > 1 and text[:at].strip() and text[at:].strip():
+            boundary = min(max(boundary, 1), len(self.words.target_words) - 1)  # between words, as it was
         if boundary >= len(self.words.target_words):
             return len(self.words.target.text.rstrip())
         if after_space or boundary == 0:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from headwise.decode.text_parts import TextPart, join_parts
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.documents.flat_text import FlatText, flatten, locate
 from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind, Part
@@ -19,6 +20,7 @@ from headwise.documents.placeholders import with_placeholders, without_placehold
 from headwise.documents.projection import project
 from headwise.text.language.codes import short_code
 from headwise.text.language.detect import detect, is_detectable
+from headwise.text.sentences import split
 
 if TYPE_CHECKING:
     from headwise.decode.translator import Translator
@@ -108,13 +110,30 @@ def _translate(translator: Translator, tasks: Sequence[_Task], languages: Langua
         strings = list(dict.fromkeys(task.flat.text for task in group))  # documents repeat themselves
         if not strings:
             continue
-        found = translator.translate(
-            strings, source=languages.source, target=languages.target, options=replace(options, alignments=aligned)
-        )
+        found = _by_sentence(translator, strings, languages, replace(options, alignments=aligned))
         by_string = dict(zip(strings, found, strict=True))
         source, target = translator.direction(languages.source, languages.target)
         for task in group:
             _finish(task, by_string[task.flat.text], (short_code(source or ""), short_code(target or "")))
+
+
+def _by_sentence(
+    translator: Translator, strings: Sequence[str], languages: Languages, options: TranslateOptions
+) -> list[Translation]:
+    """Translate strings sentence by sentence: of two together, models may leave one out. Numbers alone are copied."""
+    parts = [[TextPart(*piece, []) for piece in split(string) if piece.text.strip()] for string in strings]
+    sentences = list(dict.fromkeys(part.text for each in parts for part in each if _has_letters(part.text)))
+    found = translator.translate(sentences, source=languages.source, target=languages.target, options=options)
+    known = dict(zip(sentences, found, strict=True))
+    return [join_parts(each, [[known.get(part.text) or _copied(part.text)] for part in each]) for each in parts]
+
+
+def _has_letters(text: str) -> bool:
+    return any(character.isalpha() for character in text)
+
+
+def _copied(text: str) -> Translation:
+    return Translation(text, 0.0, alignment=[(word, word) for word in range(len(text.split()))])
 
 
 def _finish(task: _Task, found: Translation, languages: tuple[str, str]) -> None:
