@@ -1,13 +1,14 @@
-"""Rules of the document layer with real models: numbers, placeholders, white space, capitals, text in the target language.
+"""Rules of the document layer with real models: numbers, placeholders, spaces, capitals, text in the target language.
 
     python benchmarks/text_rules.py --model MODEL_EN_FR MODEL_FR_EN
     python benchmarks/text_rules.py --model MODEL placeholders --show
 
 - numbers: generated lines with amounts, dates and identifiers (sheet/digit_lines.py). A line passes if every run of
   digits is in the translation; one that does not must be flagged (`missing_numbers`).
-- placeholders: generated lines (sheet/placeholder_lines.py). A line passes if each placeholder occurs as often as before.
-- spaces: sentences of the sheet, joined or broken by runs of spaces, tabs, line breaks and emoji, which must all survive
-  in order.
+- placeholders: generated lines (sheet/placeholder_lines.py). A line passes if each placeholder occurs as often as
+  before.
+- spaces: sentences of the sheet, joined or broken by runs of spaces, tabs, line breaks and emoji, which must all
+  survive in order.
 - capitals: sentences of the sheet in capitals must come out in capitals.
 - target: sentences that are in the target language already must stay as they are.
 

@@ -38,7 +38,7 @@ TEMPLATES = {
         "Utilisez {}, {} ou {} pour continuer.",
     ),
 }
-NAMES = ["name", "user", "count", "fileName", "user_id", "total", "price", "item.title", "date", "error_message", "x", "host"]
+NAMES = ("name", "user", "count", "fileName", "user_id", "total", "price", "item.title", "date", "error_message", "x")
 
 
 def placeholder_line(drawn: random.Random, language: str) -> tuple[str, list[str]]:
@@ -64,16 +64,16 @@ def _branches(drawn: random.Random) -> str:
 
 
 KINDS: dict[str, Callable[[random.Random], str]] = {
-    "brace": lambda drawn: drawn.choice(["{%s}" % _name(drawn), "{}", "{0}", "{1:.2f}", "{user!r}"]),
+    "brace": lambda drawn: drawn.choice([f"{{{_name(drawn)}}}", "{}", "{0}", "{1:.2f}", "{user!r}"]),
     "printf": lambda drawn: drawn.choice(["%s", "%d", "%1$s", "%2$d", "%.2f", "%5d", "%-10s", "%lu", "%@", "%x"]),
-    "python": lambda drawn: "%%(%s)%s" % (_name(drawn), drawn.choice("sdr")),
+    "python": lambda drawn: f"%({_name(drawn)}){drawn.choice('sdr')}",
     "shell": lambda drawn: drawn.choice(["${%s}", "#{%s}", "@{%s}", "%%{%s}"]) % _name(drawn),
     "template": lambda drawn: (
         drawn.choice(["{{%s}}", "{{ %s }}", "{{ %s|upper }}", "{%% include %s %%}"]) % _name(drawn)
     ),
-    "plural": lambda drawn: "{n, plural, %s}" % _branches(drawn),
+    "plural": lambda drawn: f"{{n, plural, {_branches(drawn)}}}",
     "select": lambda drawn: "{g, select, male {he} female {she} other {they}}",
-    "argument": lambda drawn: "{%s, %s}" % (_word(drawn), drawn.choice(["number", "date, short", "time, medium"])),
+    "argument": lambda drawn: f"{{{_word(drawn)}, {drawn.choice(['number', 'date, short', 'time, medium'])}}}",
     "tag": lambda drawn: (
         drawn.choice(['<ph id="%d"/>', '<x id="%d"/>', '<img src="%d.png">', '<ph name="n%d"/>']) % drawn.randint(1, 99)
     ),
