@@ -82,7 +82,8 @@ def make_po(path: Path, text: Path) -> None:
 
 def start(args: argparse.Namespace, source: Path, output: Path) -> "subprocess.Popen[bytes]":
     model = ["--model", args.model, *(["--from", args.source] if args.source else []), "--to", args.to]
-    command = [sys.executable, "-m", "headwise", "--quiet", "translate", *model, str(source), "--output", str(output)]
+    model += ["--beam", str(args.beam)] if args.beam else []
+    command = [sys.executable, "-m", "headwise", "translate", "--quiet", *model, str(source), "--output", str(output)]
     return subprocess.Popen(command)
 
 
@@ -118,6 +119,7 @@ def main() -> None:
     parser.add_argument("--from", dest="source")
     parser.add_argument("--to", required=True)
     parser.add_argument("--text", type=Path, required=True, help="lines in the source language")
+    parser.add_argument("--beam", type=int, help="hypotheses per sentence (default: as the model says)")
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--only", choices=["docx", "po"])
     add_output(parser)

@@ -91,6 +91,39 @@ def test_numbers_changes_and_other_parts() -> None:
     assert entries(written)[0] == ("mimetype", zipfile.ZIP_STORED, b"application/vnd.oasis.opendocument.text")
 
 
+VIEW = '<config:config-item-map-entry config:name="{0}"/><config:config-item config:name="ActiveTable">{0}'
+
+
+def ods(formula: str = "", **others: str) -> bytes:
+    """A spreadsheet of two sheets, whose settings hold the view of the first."""
+    sheets = "".join(
+        f'<table:table table:name="{name}"><table:table-cell table:formula="{formula}"/></table:table>'
+        for name in ("Income", "Old costs")
+    )
+    settings = f'<config:config xmlns:config="{NAMES}:config:1.0">{VIEW.format("Income")}</config:config-item>'
+    others = {"settings": f"{settings}</config:config>", **others}
+    return odt(f"<office:spreadsheet>{sheets}</office:spreadsheet>", **others)
+
+
+def test_names_of_sheets_and_the_views_of_them() -> None:
+    data = ods()
+    assert shapes(read(read_odf, data)) == ["Income", "Old costs"]
+    written = contents(check_round_trip(read_odf, data))
+    assert 'table:name="\u00cd\u00f1c\u00f3m\u00e9"' in written["content.xml"]
+    assert VIEW.format("\u00cd\u00f1c\u00f3m\u00e9") in written["settings.xml"]
+
+
+@pytest.mark.parametrize("formula", ["of:=[$Income.A1]", "of:=[$&apos;Old costs&apos;.B2]", "of:=INDIRECT([.A1])"])
+def test_names_of_sheets_in_formulas_stay(formula: str) -> None:
+    for name in ("Income", "Old costs"):
+        assert (name in shapes(read(read_odf, ods(formula)))) == (name not in formula and "INDIRECT" not in formula)
+
+
+def test_embedded_objects_of_any_name() -> None:
+    data = odt("<text:p>Text</text:p>", **{"Object_1/content": "<text:p>Axis</text:p>"})
+    assert shapes(read(read_odf, data)) == ["Text", "Axis"]
+
+
 def test_bad_files_are_refused() -> None:
     with pytest.raises(DataError, match="no OpenDocument file"):
         read(read_odf, package({"mimetype": "x"}))

@@ -27,7 +27,8 @@ def pptx() -> bytes:
     chart = (
         f"<c:chart {SPACES}><c:tx><c:rich><a:p><a:r><a:t>Sales</a:t></a:r></a:p></c:rich></c:tx><c:cat><c:strCache>"
         '<c:pt idx="0"><c:v>East</c:v></c:pt></c:strCache><c:numCache><c:pt><c:v>1e5</c:v></c:pt></c:numCache>'
-        "</c:cat></c:chart>"
+        '</c:cat><c:cat><c:multiLvlStrCache><c:lvl><c:pt idx="0"><c:v>Leeds</c:v></c:pt></c:lvl></c:multiLvlStrCache>'
+        "</c:cat><c:ser><c:tx><c:v>Costs</c:v></c:tx><c:trendline><c:name>Trend</c:name></c:trendline></c:ser></c:chart>"
     )
     return open_package(
         {
@@ -65,6 +66,9 @@ def test_all_texts_in_reading_order() -> None:
         "Say it",
         "Sales",
         "East",
+        "Leeds",
+        "Costs",
+        "Trend",
         "Nice",
     ]
 

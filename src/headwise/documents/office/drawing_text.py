@@ -18,6 +18,8 @@ _PARAGRAPHS = frozenset(f"{namespace}p" for namespace in _DRAWING)
 _DESCRIBED = frozenset({"docPr", "cNvPr"})
 _UNSEEN = frozenset({"lang", "altLang", "dirty", "err", "noProof", "smtClean", "smtId"})
 """Attributes of run properties that do not change how text looks."""
+_LABELS = frozenset({"strCache", "strLit", "lvl"})
+"""Lists of labels: what cells of the chart's table held, given labels, one level of nested labels."""
 _PARTS = re.compile("([\t\n\v])")
 
 
@@ -28,14 +30,18 @@ def drawing_places(source: XmlSource, element: Element) -> Iterator[PartPlace]:
     elif element.local in _DESCRIBED:
         yield from attribute_value(source, element, "title")
         yield from attribute_value(source, element, "descr")
-    elif element.local == "v" and _is_cached_string(element):
+    elif _is_label(element):
         yield from element_value(element)
 
 
-def _is_cached_string(element: Element) -> bool:
-    """Whether a value is a label of a chart, which a cell of its table holds as well."""
-    point = element.parent
-    return point is not None and point.parent is not None and point.parent.local == "strCache"
+def _is_label(element: Element) -> bool:
+    """Whether a value is a label of a chart: a category, the name of a series or of a trend."""
+    above = element.parent
+    if above is None or element.local not in ("v", "name"):
+        return False
+    if element.local == "name":
+        return above.local == "trendline"
+    return above.local == "tx" or (above.parent is not None and above.parent.local in _LABELS)
 
 
 def drawing_paragraph(source: XmlSource, element: Element) -> Paragraph:

@@ -54,17 +54,23 @@ class SheetNames:
 
     def replacement(self, translations: Sequence[MarkedText]) -> Replacement:
         """The file from the first name to the last."""
-        remaining = iter(translations)
-        taken = {name.name.casefold() for name in self.names if not _is_text(name)}
+        new = self.renamed(translations)
         pieces: list[Piece] = []
         position = start = self.names[0].start
         for name in self.names:
-            if _is_text(name):
-                new = _valid(next(remaining).text, name.name, taken)
-                taken.add(new.casefold())
-                pieces += [SourceSpan(position, name.start), escape_attribute(new)]
+            if name.name in new:
+                pieces += [SourceSpan(position, name.start), escape_attribute(new[name.name])]
                 position = name.end
         return Replacement(start, max(position, start), tuple(pieces))
+
+    def renamed(self, translations: Sequence[MarkedText]) -> dict[str, str]:
+        """The new names by the old ones, of those that are texts."""
+        taken = {name.name.casefold() for name in self.names if not _is_text(name)}
+        new: dict[str, str] = {}
+        for name, translation in zip(filter(_is_text, self.names), translations, strict=True):
+            new[name.name] = _valid(translation.text, name.name, taken)
+            taken.add(new[name.name].casefold())
+        return new
 
 
 def _is_text(name: SheetName) -> bool:

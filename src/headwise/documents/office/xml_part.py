@@ -130,19 +130,26 @@ class XmlPart:
         return replaced(self.source, replacements)
 
 
+Following = Callable[[Sequence[MarkedText]], dict[str, bytes]]
+"""Gives the parts without texts that change with the translations: those that know a text as a name."""
+
+
 class PackageDocument:
     """A package as a document: the texts of its parts, one part after the other."""
 
-    def __init__(self, package: ZipPackage, parts: Iterable[PackagePart]) -> None:
+    def __init__(
+        self, package: ZipPackage, parts: Iterable[PackagePart], following: Following = lambda translations: {}
+    ) -> None:
         self._package = package
         self._parts = [part for part in parts if part.segments]
+        self._following = following
         self.segments = [text for part in self._parts for text in part.segments]
 
     def write(self, translations: Sequence[MarkedText]) -> bytes:
         """The package with translations in the place of the segments."""
         if len(translations) != len(self.segments):
             raise ValueError(f"{len(self.segments)} segments, {len(translations)} translations")
-        changed: dict[str, bytes] = {}
+        changed = self._following(translations)
         position = 0
         for part in self._parts:
             end = position + len(part.segments)
