@@ -24,6 +24,7 @@ from headwise.cli.options import (
     sampling,
     translator,
 )
+from headwise.cli.report_terms import check_glossary, report_terms
 from headwise.cli.shard import add_shard, launched, own_device, run_resumable, share_of
 from headwise.cli.translate_documents import add_document_options, given_documents, translate_given_documents
 from headwise.errors import ConfigError
@@ -47,6 +48,7 @@ headwise translate report.docx --to de --output report.de.docx
 headwise translate website/ slides.pptx --to it --output translated/
 headwise translate messages.po --from en --to fr
 headwise translate README.md film.srt book.epub --to fr --output translated/
+headwise translate contract.docx --to de --glossary terms.tsv
 headwise translate --model my-model "I ate an apple."
 headwise translate --model my-model --input book.en.xz --output book.de --beam 1
 headwise translate --model my-model --input letter.txt --paragraphs
@@ -103,12 +105,20 @@ the text; with --alignments the word alignment (source-target, counted from 0).
     command.add_argument(
         "--no-recase", action="store_true", help="translate texts in capitals as they are, not in normal case"
     )
+    command.add_argument(
+        "--glossary",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="terms that translations must render as requested, as TSV, CSV or TBX; may be given several times",
+    )
     command.add_argument("--prefix", default="", metavar="TEXT", help="every translation begins with TEXT")
     add_sampling(command)
     add_document_options(command)
 
 
 def run_translate(args: argparse.Namespace) -> int:
+    from headwise.decode.glossary.glossary import Glossary
     from headwise.decode.translation import TranslateOptions
 
     options = TranslateOptions(
@@ -122,6 +132,7 @@ def run_translate(args: argparse.Namespace) -> int:
         alignments=args.alignments or args.json,
         repair=not args.no_repair,
         recase=not args.no_recase,
+        glossary=Glossary.read(*args.glossary) if args.glossary else None,
     )
     if documents := given_documents(args):
         return translate_given_documents(args, documents, options)
@@ -148,6 +159,7 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
     from headwise.decode.bulk.survey import refuse_documents
     from headwise.decode.bulk.translate_file import translation_row
     from headwise.decode.coverage import CoverageCheck
+    from headwise.decode.glossary.term_report import TermReport
 
     refuse_documents(Path(args.input or "-"))
     for text in args.text:
@@ -156,8 +168,8 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
     chunks = given_texts(args, "translate", join_paragraphs if args.paragraphs else None)
     engine = translator(args)
     languages = {"source": args.source_language, "target": args.target_language}
-    engine.direction(**languages)
-    done, cut, lost, coverage = 0, list[int](), list[int](), CoverageCheck(engine.tokenizer)
+    check_glossary(options, engine.direction(**languages))
+    done, terms, cut, lost, coverage = 0, TermReport(), list[int](), list[int](), CoverageCheck(engine.tokenizer)
     with output(args.output) as file, Countdown("lines") as countdown:
         for chunk in chunks:
             if not done and not args.text and not args.paragraphs and looks_wrapped(chunk):
@@ -166,6 +178,7 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
             # With the same seed, every chunk would draw the same random numbers.
             seeded = replace(options, seed=args.seed + done)
             found = engine.translate(chunk, **languages, prefix=as_utf8(args.prefix), options=seeded)
+            terms += TermReport.of((done + place, use) for place, each in enumerate(found, 1) for use in each.terms)
             for text, result in zip(chunk, found, strict=True):
                 done += 1
                 cut += [] if result.complete else [done]
@@ -175,6 +188,8 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
             file.flush()
             if args.output:
                 countdown.show(done)
+    if options.glossary is not None:
+        report_terms(terms, "text" if args.text else "line")
     if coverage.note:
         say(f"headwise: {coverage.note}")
     if cut:
@@ -196,6 +211,7 @@ def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int
     """Translate from file to file, resumably, perhaps together with other processes."""
     share = share_of(args)
     engine = translator(args, own_device(args.device, model_folder(args)))
+    check_glossary(options, engine.direction(args.source_language, args.target_language))
     call = partial(
         engine.translate_file,
         args.input,
@@ -214,8 +230,11 @@ def translate_file(args: argparse.Namespace, options: "TranslateOptions") -> int
     if result.already:
         if share.reports:
             say(f"{result.output} is complete already: same input, model and options (remove it to translate again)")
-    elif result.written and result.cut:
-        say(f"{result.cut:,} lines were cut off at the length limit (--max-ratio); --json marks them")
-    elif not result.written and share.separate:
+    elif result.written:
+        if options.glossary is not None:
+            report_terms(result.terms, "line")
+        if result.cut:
+            say(f"{result.cut:,} lines were cut off at the length limit (--max-ratio); --json marks them")
+    elif share.separate:
         say(f"{share} is done; the last part to finish writes {result.output}")
     return 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headwise.cli.console import Countdown, say
 from headwise.cli.options import model_folder, translator
+from headwise.cli.report_terms import check_glossary
 from headwise.cli.shard import STOPPED, launched, own_device
 from headwise.errors import ConfigError
 
@@ -70,6 +71,7 @@ def translate_given_documents(args: argparse.Namespace, paths: list[Path], optio
     refuse_line_options(args)
     engine = translator(args, own_device(args.device, model_folder(args)))
     target = engine.direction(args.source_language, args.target_language)[1] or "translated"
+    check_glossary(options, engine.direction(args.source_language, args.target_language))
     plan = plan_documents(paths, Path(args.output) if args.output else None, short_code(target))
     if not plan.pairs:
         raise ConfigError(f"{paths[0]} is a folder without documents")
@@ -82,7 +84,7 @@ def translate_given_documents(args: argparse.Namespace, paths: list[Path], optio
         for result in translate_documents(engine, plan, chosen, progress=progress.show, stop=stop.__bool__):
             progress.finish()
             failed += bool(result.error)
-            report(result)
+            report(result, options.glossary is not None)
             if result.translation and result.translation.stopped:
                 say(f"stopped; {STOPPED}")
                 return stop.status
@@ -115,7 +117,7 @@ class _Progress:
         self.finish()
 
 
-def report(result: "DocumentResult") -> None:
+def report(result: "DocumentResult", with_terms: bool) -> None:
     """Print what became of a document: the path of the translation on standard output, everything else as notes."""
     from headwise.documents.formats.format_table import format_of
 
@@ -131,6 +133,8 @@ def report(result: "DocumentResult") -> None:
         say(f"{result.pair.input}: {len(found.notes) - SHOWN:,} more texts need a look")
     if remark := format_of(result.pair.input.name).remark:
         say(f"{result.pair.input}: {remark}")
+    if with_terms:
+        say(f"{result.pair.input}: {found.terms}")
     say(f"{found.segments:,} texts translated, written to {found.output}")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypedDict
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypedDict
 
 from headwise.decode.alignment import Alignment
 from headwise.decode.glossary.glossary import Glossary
@@ -60,6 +60,12 @@ class TranslateOptions:
             raise ConfigError(f"no_repeat, the size of an n-gram, must not be negative, not {self.no_repeat}")
         if self.glossary is not None and self.sampling is not None:
             raise ConfigError("a glossary needs a search: it cannot be used with sampling")
+
+    def as_table(self) -> dict[str, Any]:
+        """The options as plain values; a glossary, where there is one, as the digest of its terms."""
+        table = asdict(replace(self, glossary=None))
+        del table["glossary"]
+        return table | ({"glossary": self.glossary.digest} if self.glossary is not None else {})
 
     @property
     def width(self) -> int:

@@ -21,6 +21,7 @@ from headwise.decode.engines.engine import Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.engines.table import AUTO, Say, make_engine
 from headwise.decode.framing import DirectionFrame, Framer
+from headwise.decode.glossary.keep_case import keep_case
 from headwise.decode.glossary.term_search import EngineTermSearch, use_terms
 from headwise.decode.open import OpenedModel, open_as, torch_use
 from headwise.decode.repair.repair import repair_texts
@@ -359,6 +360,10 @@ class Translator:
         titles = [i for i, text in enumerate(texts) if in_title_case(text) and in_title_case(found[i].text)]
         if titles:
             normal = [self._normal_case.of(texts[i], source in CAPITAL_NOUNS) for i in titles]
+            normal = [
+                keep_case(text, texts[i], options.glossary, frame.direction)
+                for i, text in zip(titles, normal, strict=True)
+            ]
             again = self._translate(normal, frame, "", replace(options, recase=False), None)
             for i, each in zip(titles, again, strict=True):
                 found[i] = each

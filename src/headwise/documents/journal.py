@@ -10,14 +10,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from headwise.decode.glossary.rendering import TermUse
 from headwise.documents.marked_text import MarkedText, Part
 from headwise.files.atomic import disk_errors
 
-Stored = tuple[MarkedText, list[str]]
-"""A translation, and what is to be told about it."""
+
+class Stored(NamedTuple):
+    """A translation, and what is to be told about it."""
+
+    text: MarkedText
+    notes: list[str]
+    terms: tuple[TermUse, ...] = ()
 
 
 def journal_path(output: Path) -> Path:
@@ -58,8 +65,8 @@ class Journal:
             except ValueError:
                 break
             self.done += [
-                (_restored(parts, segment), notes)
-                for (parts, notes), segment in zip(rows, self._segments[len(self.done) :], strict=False)
+                Stored(_restored(parts, segment), notes, tuple(TermUse(use[0], tuple(use[1]), use[2]) for use in terms))
+                for (parts, notes, terms), segment in zip(rows, self._segments[len(self.done) :], strict=False)
             ]
             length += len(line) + 1
         return length
@@ -68,7 +75,8 @@ class Journal:
         """Store the translations of the next segments."""
         following = self._segments[len(self.done) :]
         rows = [
-            (_as_numbers(text, segment), notes) for (text, notes), segment in zip(translations, following, strict=False)
+            (_as_numbers(stored.text, segment), stored.notes, [astuple(use) for use in stored.terms])
+            for stored, segment in zip(translations, following, strict=False)
         ]
         with disk_errors(self._path):
             self._write(json.dumps(rows, ensure_ascii=False))

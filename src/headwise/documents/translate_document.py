@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwise.decode.auto_source import AUTO_SOURCE
+from headwise.decode.glossary.rendering import MISSING
+from headwise.decode.glossary.term_report import TermReport
 from headwise.decode.translation import TranslateOptions
 from headwise.documents.document import Document, ReadOptions
 from headwise.documents.formats.format_table import format_of, output_suffix
@@ -65,7 +67,10 @@ class DocumentTranslation:
     stopped: bool = False
     """Stopped early, everything saved: the same call continues."""
     notes: tuple[tuple[str, str], ...] = ()
-    """What could not be done, each with the text that it concerns: missing numbers, translations that were cut off."""
+    """What could not be done, each with the text that it concerns: missing numbers and terms, translations that
+    were cut off."""
+    terms: TermReport = field(default_factory=TermReport)
+    """What became of the terms of a glossary, by the number of the text."""
 
 
 def translate_bytes(
@@ -123,15 +128,16 @@ def translate_document(
             journal.close()
         if not finished:
             return DocumentTranslation(out, len(document.segments), stopped=True)
-        write_bytes(out, document.write([text for text, _ in journal.done]))
+        write_bytes(out, document.write([stored.text for stored in journal.done]))
         journal.remove()
         remove_lock(lock)
     notes = [
         (segment.text, note)
-        for segment, (_, listed) in zip(document.segments, journal.done, strict=True)
-        for note in listed
+        for segment, stored in zip(document.segments, journal.done, strict=True)
+        for note in stored.notes
     ]
-    return DocumentTranslation(out, len(document.segments), notes=tuple(notes))
+    uses = ((number, use) for number, stored in enumerate(journal.done, 1) for use in stored.terms)
+    return DocumentTranslation(out, len(document.segments), notes=tuple(notes), terms=TermReport.of(uses))
 
 
 def _check_paths(source: Path, out: Path) -> None:
@@ -160,7 +166,7 @@ def document_identity(translator: Translator, path: Path, options: DocumentOptio
 
 def _identity(translator: Translator, data: bytes, options: DocumentOptions) -> dict[str, Any]:
     """Everything that the translations depend on."""
-    settings = asdict(replace(options.search, batch_tokens=0))
+    settings = replace(options.search, batch_tokens=0).as_table()
     return {
         "input": bytes_digest(data),
         "model": translator.model_digest(),
@@ -210,4 +216,6 @@ def _stored(translated: TranslatedText) -> Stored:
         notes.append(f"without the numbers {', '.join(translated.found.missing_numbers)}")
     if not translated.found.complete:
         notes.append("cut off at the length limit")
-    return translated.text, notes
+    terms = translated.found.terms
+    notes += [f"without the term {use}" for use in terms if use.status == MISSING]
+    return Stored(translated.text, notes, terms)

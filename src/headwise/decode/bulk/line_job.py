@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from headwise.decode.bulk.grouping import Group, Plan, default_plan, groups
 from headwise.decode.bulk.merge import WriteRows, merge_if_last
-from headwise.decode.bulk.partial import Saved, open_partial, saved_by_all, stored_plan
+from headwise.decode.bulk.partial import NO_TERMS, Saved, open_partial, saved_by_all, stored_plan
 from headwise.decode.bulk.share import WHOLE, Share
+from headwise.decode.glossary.term_report import TermReport
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.files.atomic import write_when_there_is_room
 
@@ -95,6 +96,8 @@ class BulkResult:
     """This process wrote the output: of several, the last to end does."""
     cut: int = 0
     """Translations that the length limit ended."""
+    terms: TermReport = NO_TERMS
+    """What became of the terms of a glossary."""
 
 
 class _GroupAbandonedError(Exception):
@@ -109,15 +112,16 @@ def run_jobs(translator: Translator, jobs: Sequence[LineJob], control: BulkContr
         lines = sum(job.size[0] for job in jobs)
         control.say(f"{share}: {sum(size[0] for size in sizes):,} of {lines:,} lines")
     report = _Report(control, sizes)
-    cut, written = 0, True
+    cut, terms, written = 0, NO_TERMS, True
     for job in jobs:
         if not translate_lines(translator, job, control, report.show):
             return BulkResult(stopped=True)
         job.check()
         report.next_job()
-        cut += saved_by_all(job.out, share).cut
+        saved = saved_by_all(job.out, share)
+        cut, terms = cut + saved.cut, terms + saved.terms
         written = merge_if_last(job.out, job.settings, share, job.write) and written
-    return BulkResult(written=written, cut=cut)
+    return BulkResult(written=written, cut=cut, terms=terms)
 
 
 class _Report:
@@ -183,7 +187,12 @@ def translate_lines(
                 for place, text, each in zip(group.lines, group.texts, found, strict=True)
             ]
             cut = sum(not each.complete for each in found)
-            partial.add(group, rows, sum(len(each.tokens) for each in found), cut)
+            uses = (
+                (group.first_line + place + 1, use)
+                for place, each in zip(group.lines, found, strict=True)
+                for use in each.terms
+            )
+            partial.add(group, rows, sum(len(each.tokens) for each in found), cut, TermReport.of(uses))
             report(partial.saved)
             if control.stop():
                 break

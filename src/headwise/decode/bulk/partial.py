@@ -19,12 +19,14 @@ from typing import IO, Any
 
 from headwise.decode.bulk.grouping import Group, Plan
 from headwise.decode.bulk.share import WHOLE, Share
+from headwise.decode.glossary.term_report import TermReport
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import disk_errors
 from headwise.files.lock import locked
 from headwise.files.tables import read_table, write_table
 
 FORMAT = 3
+NO_TERMS = TermReport()
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Saved:
     """Tokens of the translations."""
     cut: int = 0
     """Translations that the length limit ended."""
+    terms: TermReport = NO_TERMS
+    """What became of the terms of a glossary."""
     bytes: int = 0
     """Size of the records."""
     complete: bool = False
@@ -62,7 +66,9 @@ class PartialState:
             table = read_table(path)
             if table["format"] != FORMAT:
                 raise ValueError
-            return cls({**table["settings"]}, Plan(**table["plan"]), Saved(**table["saved"]))
+            saved = {**table["saved"]}
+            terms = TermReport.from_table(saved.pop("terms")) if "terms" in saved else NO_TERMS
+            return cls({**table["settings"]}, Plan(**table["plan"]), Saved(**saved, terms=terms))
         except (KeyError, TypeError, ValueError, CheckpointError):
             if not path.exists():
                 raise
@@ -99,7 +105,9 @@ class Partial:
         self._unsaved = bytearray()
         self.plan, self.saved = state.plan, state.saved
 
-    def add(self, group: Group, rows: Sequence[bytes], tokens: int = 0, cut: int = 0) -> None:
+    def add(
+        self, group: Group, rows: Sequence[bytes], tokens: int = 0, cut: int = 0, terms: TermReport = NO_TERMS
+    ) -> None:
         """Append the rows of a group, in the order of its lines."""
         content = b"".join(rows)
         sizes = [len(row) for row in rows]
@@ -114,6 +122,7 @@ class Partial:
             source_bytes=self.saved.source_bytes + sum(len(text.encode()) for text in group.texts),
             tokens=self.saved.tokens + tokens,
             cut=self.saved.cut + cut,
+            terms=self.saved.terms + terms,
             bytes=self._state.saved.bytes + len(self._unsaved),
         )
 
@@ -190,7 +199,8 @@ def saved_by_all(out: Path, share: Share) -> Saved:
     saved = [each.saved for each in states if each is not None]
     counted = ("lines", "source_bytes", "tokens", "cut")
     sums = {name: sum(getattr(each, name) for each in saved) for name in counted}
-    return Saved(**sums, complete=len(saved) == share.count and all(each.complete for each in saved))
+    terms = sum((each.terms for each in saved), NO_TERMS)
+    return Saved(**sums, terms=terms, complete=len(saved) == share.count and all(each.complete for each in saved))
 
 
 # --- settings ------------------------------------------------------------------------------------------
@@ -199,6 +209,7 @@ def saved_by_all(out: Path, share: Share) -> Saved:
 DIGESTS = {
     "input": "another input, or it has changed",
     "model": "another model or shortlist",
+    "glossary": "another glossary, or it has changed",
     "texts": "other texts, or they have changed",
 }
 """Messages for settings that are digests."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,10 +53,7 @@ class FileJob:
     def settings(self, translator: Translator) -> dict[str, Any]:
         """Everything that the result depends on, except the input and the batch size."""
         unused = ("batch_tokens",) if self.options.sampling else ("batch_tokens", "seed")
-        plain = asdict(replace(self.options, glossary=None))
-        search = {name: value for name, value in plain.items() if name not in (*unused, "glossary")}
-        if self.options.glossary is not None:
-            search["glossary"] = self.options.glossary.digest
+        search = {name: value for name, value in self.options.as_table().items() if name not in unused}
         shape = {name: getattr(self, name) for name in ("prefix", "json", "scores", "paragraphs")}
         languages = translator.direction(self.source, self.target)
         model = translator.model_digest()
@@ -105,7 +102,7 @@ def translate_file(translator: Translator, job: FileJob, control: BulkControl) -
         check=lambda: found.check(job.input),
     )
     result = run_jobs(translator, [lines], control)
-    return FileTranslation(result.stopped, result.written, result.cut, out)
+    return FileTranslation(result.stopped, result.written, result.cut, result.terms, out)
 
 
 def translation_row(

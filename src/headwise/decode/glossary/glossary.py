@@ -37,16 +37,9 @@ class Glossary:
             self.index(("", ""))  # contradictions, where the direction does not matter
 
     @classmethod
-    def read(cls, path: str | Path) -> Glossary:
-        """Read a glossary from a TSV, CSV or TBX file, which may be compressed."""
-        path = Path(path)
-        reader = READERS.get(format_suffix(path))
-        if reader is None:
-            raise DataError(f"{path}: a glossary is a file with the extension .tsv, .csv or .tbx")
-        concepts = reader(path)
-        if not concepts:
-            raise DataError(f"{path}: there are no terms in this file")
-        return cls(concepts)
+    def read(cls, *paths: str | Path) -> Glossary:
+        """Read a glossary from TSV, CSV or TBX files, which may be compressed."""
+        return cls([concept for path in paths for concept in _concepts(Path(path))])
 
     def index(self, direction: Direction) -> TermIndex:
         """The terms of a direction; two that contradict each other are an error."""
@@ -55,11 +48,31 @@ class Glossary:
             self._indices[direction] = TermIndex(entries)
         return self._indices[direction]
 
+    def check(self, direction: Direction) -> None:
+        """Refuse a glossary that has no terms for a direction, or contradictory ones."""
+        if not len(self.index(direction)):
+            names = sorted({name for each in self._concepts for name in each.terms})
+            first = self._concepts[0].place.rpartition(":")[0] if self._concepts else "the glossary"
+            raise DataError(
+                f"{first}: no terms from {direction[0] or 'a language that the model does not name'} to "
+                f"{direction[1] or 'another'}; the languages are {', '.join(names) or 'not named'}"
+            )
+
     def __len__(self) -> int:
         return len(self._concepts)
 
     def __repr__(self) -> str:
         return f"Glossary({len(self):,} terms)"
+
+
+def _concepts(path: Path) -> list[GlossaryConcept]:
+    reader = READERS.get(format_suffix(path))
+    if reader is None:
+        raise DataError(f"{path}: a glossary is a file with the extension .tsv, .csv or .tbx")
+    concepts = reader(path)
+    if not concepts:
+        raise DataError(f"{path}: there are no terms in this file")
+    return concepts
 
 
 def _concept(source: str, targets: str | Sequence[str]) -> GlossaryConcept:

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headwise.decode.glossary.entry import ALTERNATIVES
 from headwise.decode.glossary.term_index import FoundTerm
 from headwise.decode.glossary.units import Unit, folded, units
 
@@ -30,6 +31,9 @@ class TermUse:
     """Translations, one of which was requested; the source term itself if it must not be translated."""
     status: str
     """`used`, `inflected` or `missing`."""
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {ALTERNATIVES.join(self.requested)}"
 
 
 def term_uses(terms: Sequence[FoundTerm], text: str) -> tuple[TermUse, ...]:

@@ -1,0 +1,130 @@
+"""Terms of a glossary in translations: how many are rendered as requested, BLEU, and speed.
+
+    python benchmarks/glossary.py --model MODEL_EN_FR --data FOLDER --pair en-fr
+    python benchmarks/glossary.py --model MODEL_FR_EN --data FOLDER --pair fr-en --show
+
+The glossary comes from the references of a test set (sheet/reference_terms.py): one or two words of a sentence, and
+what the reference has for them by a statistical dictionary of other corpora, so that no translator has a say in it.
+One glossary serves all sentences. Two sets of sentences:
+
+    any      sentences with a term, evenly over the test set
+    lacking  sentences whose translation, by greedy search without the glossary, lacks a term: a worst case
+
+`exact` counts terms in the form of the reference, in whatever case; `rendered` also those with another ending. `speed`
+is the CPU time without the glossary over that with it, both measured in turn, best of some.
+FOLDER has en-fr/europarl.{en,fr}.xz, en-fr/tatoeba.{en,fr}.xz and test/en-fr/newstest2014.{en,fr}.xz.
+"""
+
+import argparse
+import itertools
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rows import Row, add_output, show, write
+from sheet.reference_terms import Pair, ReferenceTerms, has_words, reference_terms
+
+from headwise import Glossary, Translation, Translator
+from headwise.data.read.files import numbered_lines
+from headwise.decode.glossary.rendering import MISSING
+from headwise.evaluate import compare
+
+CORPORA = {"europarl": 150_000, "tatoeba": 100_000}
+"""Corpora of the dictionary, and how many of their pairs are taken."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--pair", default="en-fr", help="source and target language (default: en-fr)")
+    parser.add_argument("--test", default="newstest2014")
+    parser.add_argument("--sentences", type=int, default=500)
+    parser.add_argument("--beams", type=int, nargs="+", default=[4, 1])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--engine", default="auto")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--show", action="store_true", help="print the sentences that lack a term with the glossary")
+    add_output(parser)
+    args = parser.parse_args()
+    source, target = args.pair.split("-")
+    pairs = read_pairs(args.data / "test", args.test, source, target)
+    corpus = [pair for name, count in CORPORA.items() for pair in read_pairs(args.data, name, source, target, count)]
+    made = reference_terms(pairs, corpus)
+    rows = []
+    with Translator(args.model, engine=args.engine, device=args.device) as translator:
+        sets = chosen_pairs(translator, made, args.sentences)
+        for name, beam in itertools.product(sets, args.beams):
+            about: Row = {"benchmark": "glossary", "model": Path(args.model).name, "pair": args.pair, "set": name}
+            about |= {"beam": beam, "engine": translator.engine}
+            rows.append(about | measure(translator, made, sets[name], beam, args.repeats, show_faults=args.show))
+            write(rows[-1:], args.json)
+    columns = ["terms", "exact without", "exact", "rendered", "BLEU without", "BLEU", "speed", "ms/sentence"]
+    show(rows, ["pair", "set", "beam", "sentences", *columns])
+
+
+def read_pairs(folder: Path, name: str, source: str, target: str, count: int | None = None) -> list[Pair]:
+    """Sentence pairs of two files, or `count` of them, evenly."""
+    home = next(each for each in (folder / f"{source}-{target}", folder / f"{target}-{source}") if each.is_dir())
+    sides = ([text for _, text in numbered_lines(home / f"{name}.{code}.xz")] for code in (source, target))
+    pairs = list(zip(*sides, strict=True))
+    return pairs if count is None else pairs[:: max(1, len(pairs) // count)][:count]
+
+
+def chosen_pairs(translator: Translator, made: ReferenceTerms, count: int) -> dict[str, list[Pair]]:
+    """Sentences with terms, and sentences whose translation lacks one."""
+    found = translator.translate([source for source, _ in made.pairs], beam=1)
+    lacking = [
+        pair
+        for pair, each in zip(made.pairs, found, strict=True)
+        if any(not has_words(each.text, target) for _, target in made.requested(pair[0]))
+    ]
+    return {
+        name: [pairs[len(pairs) * i // count] for i in range(count)] if len(pairs) > count else pairs
+        for name, pairs in (("any", made.pairs), ("lacking", lacking))
+    }
+
+
+def measure(
+    translator: Translator, made: ReferenceTerms, pairs: Sequence[Pair], beam: int, repeats: int, *, show_faults: bool
+) -> Row:
+    """Translate with and without the glossary, in turn."""
+    sources, references = [list(side) for side in zip(*pairs, strict=True)]
+    glossary = Glossary(made.terms)
+    seconds, found = dict[bool, float](), dict[bool, list[Translation]]()
+    for _ in range(repeats):
+        for with_terms in (False, True):
+            begun = time.process_time()
+            found[with_terms] = translator.translate(sources, beam=beam, glossary=glossary if with_terms else None)
+            seconds[with_terms] = min(seconds.get(with_terms, math.inf), time.process_time() - begun)
+    wanted = [made.requested(source) for source in sources]
+    total = sum(map(len, wanted))
+    exact = {key: sum(map(exact_terms, wanted, [each.text for each in made])) for key, made in found.items()}
+    bleu = {key: compare([each.text for each in made], references).bleu for key, made in found.items()}
+    missing = sum(use.status == MISSING for each in found[True] for use in each.terms)
+    if show_faults:
+        for (source, reference), before, after in zip(pairs, found[False], found[True], strict=True):
+            lacked = [use for use in after.terms if use.status == MISSING]
+            if lacked:
+                print(f"{lacked}\n    {source}\n    {reference}\n    {before}\n    {after}")
+    return {
+        "sentences": len(pairs),
+        "terms": total,
+        "exact without": 100 * exact[False] / total,
+        "exact": 100 * exact[True] / total,
+        "rendered": 100 * (1 - missing / sum(len(each.terms) for each in found[True])),
+        "BLEU without": bleu[False],
+        "BLEU": bleu[True],
+        "speed": seconds[False] / seconds[True],
+        "ms/sentence": 1000 * seconds[True] / len(pairs),
+    }
+
+
+def exact_terms(wanted: Sequence[Pair], text: str) -> int:
+    """How many of the terms a translation has, in the form of the reference."""
+    return sum(has_words(text, target) for _, target in wanted)
+
+
+if __name__ == "__main__":
+    main()
