@@ -2,8 +2,9 @@
 
 A sentence is translated as usual. If no candidate has all terms, it is searched again: the model's attention shows
 where the translation renders the source term; what stands before that place and the requested term are forced, and
-the search continues after them. The best of a few such places is taken. With several terms, this is done from left to
-right. Engines need nothing for this but searches with prefixes.
+the search continues after them. The best of a few such places is taken. Where the model makes another word of the
+term, it is put in the place of the word that renders it, and the rest stays. With several terms, this is done from left
+to right. Engines need nothing for this but searches with prefixes.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ class TermSearch(Protocol):
 
     def attention(self, sources: list[list[int]], texts: list[str]) -> list[tuple[list[str], list[str], Any]]:
         """Pieces of each source, pieces of its translation, and cross-attention [T, S] between them."""
+        ...
+
+    def rewritten(self, source: str, text: str, found: Translation) -> Translation:
+        """A translation with another text."""
         ...
 
     def fault(self, source: str, found: Translation) -> tuple[Any, ...]:
@@ -99,17 +104,23 @@ class _Draft:
         return missing_terms(self.sentence.terms, self.text)
 
     def take_best(self, tried: Sequence[tuple[_Attempt, Candidates]], search: TermSearch) -> None:
-        """Put the best translation of all attempts first; without one that has the term, give up."""
+        """Put the best translation of all attempts first."""
         placed = [
             ((*_rank(self.sentence, each, search), -each.score), attempt, each)
             for attempt, candidates in tried
             for each in candidates
             if is_rendered(attempt.term, each.text)
         ]
-        if not placed:
-            self.given_up = True
-            return
-        _, attempt, best = min(placed, key=lambda each: each[0])
+        if placed:
+            _, attempt, best = min(placed, key=lambda each: each[0])
+        else:  # as a last resort, the term replaces the word at the likeliest place
+            attempt = tried[0][0]
+            best = search.rewritten(
+                self.sentence.text, attempt.beginning + self.text[attempt.end :], self.candidates[0]
+            )
+            if not is_rendered(attempt.term, best.text):
+                self.given_up = True
+                return
         others = [each for each in self.candidates if each.text != best.text]
         self.candidates = [best, *others][: len(self.candidates)]
         self.fixed = len(attempt.beginning)
@@ -126,6 +137,8 @@ class _Attempt:
     draft: _Draft
     term: FoundTerm
     beginning: str
+    end: int
+    """Where the draft goes on after what the term replaces."""
 
 
 def _rank(sentence: TermSentence, each: Translation, search: TermSearch) -> tuple[Any, ...]:
@@ -146,10 +159,10 @@ def _attempts(drafts: Sequence[_Draft], search: TermSearch) -> list[_Attempt]:
             on_term = weights[:, overlapping(source_spans, term.start, term.end)].sum(1)
             long = len(units(term.text)) > 1
             tried.append((places(draft.text, spans, on_term, draft.fixed, PLACES, long), term))
-        offsets, term = min(tried, key=lambda each: each[0][0])
-        for offset in offsets:
+        found, term = min(tried, key=lambda each: each[0][0])
+        for start, end in found:
             for target in term.requested[:MOST_ALTERNATIVES]:
-                attempts[_Attempt(draft, term, _begun(draft.text, offset, target, term))] = None
+                attempts[_Attempt(draft, term, _begun(draft.text, start, target, term), end)] = None
     return list(attempts)
 
 

@@ -60,7 +60,8 @@ def _status(term: FoundTerm, listed: Sequence[Unit]) -> str:
     requested = [[unit.text for unit in units(target)] for target in term.requested]
     if any(_contains(words, target, term) for target in requested):
         return USED
-    if not term.entry.keeps and any(_contains_inflected(words, target) for target in requested):
+    cased = term.entry.case_sensitive
+    if not term.entry.keeps and any(_contains_inflected(words, target, cased) for target in requested):
         return INFLECTED
     return MISSING
 
@@ -68,8 +69,10 @@ def _status(term: FoundTerm, listed: Sequence[Unit]) -> str:
 def _contains(words: Sequence[str], target: Sequence[str], term: FoundTerm) -> bool:
     if term.entry.keeps:
         return _is_part(words, target)
-    if term.entry.case_sensitive:  # a capital may begin the sentence
-        return _is_part(words, target) or _is_part(words, [target[0][:1].upper() + target[0][1:], *target[1:]])
+    if term.entry.case_sensitive:
+        first = next((place for place, word in enumerate(words) if word[0].isalnum()), 0)
+        capital = [target[0][:1].upper() + target[0][1:], *target[1:]]
+        return _is_part(words, target) or list(words[first : first + len(target)]) == capital
     return _is_part([folded(word) for word in words], [folded(word) for word in target])
 
 
@@ -81,12 +84,19 @@ def _is_part(words: Sequence[str], target: Sequence[str]) -> bool:
     )
 
 
-def _contains_inflected(words: Sequence[str], target: Sequence[str]) -> bool:
+def _contains_inflected(words: Sequence[str], target: Sequence[str], cased: bool) -> bool:
     size = len(target)
     return any(
-        all(is_form_of(word, wanted) for word, wanted in zip(words[place : place + size], target, strict=True))
+        all(
+            is_form_of(word, wanted) and not (cased and _differ_in_case(word, wanted))
+            for word, wanted in zip(words[place : place + size], target, strict=True)
+        )
         for place in range(len(words) - size + 1)
     )
+
+
+def _differ_in_case(word: str, other: str) -> bool:
+    return any(one.isupper() != two.isupper() for one, two in zip(word, other, strict=False))
 
 
 def is_form_of(word: str, other: str) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from xml.parsers import expat
 
 from headwise.data.read.files import open_bytes, reading
 from headwise.decode.glossary.entry import GlossaryConcept
+from headwise.decode.glossary.term_table import check_terms
 from headwise.errors import DataError
 from headwise.text.normalise import normalise
 
@@ -87,7 +89,9 @@ class _TbxReader:
             self._terms.setdefault(self._language, []).extend(filter(None, self._group))
         elif name in _CONCEPTS and self._terms:
             terms = {language: tuple(dict.fromkeys(found)) for language, found in self._terms.items() if found}
-            self.concepts.append(GlossaryConcept(terms, place=f"{self.path}:{self._line}"))
+            place = f"{self.path}:{self._line}"
+            check_terms(chain.from_iterable(terms.values()), place)
+            self.concepts.append(GlossaryConcept(terms, place=place))
 
     def _characters(self, text: str) -> None:
         if self._text is not None:

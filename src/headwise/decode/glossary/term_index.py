@@ -37,6 +37,7 @@ class TermIndex:
         self._cased: dict[Key, GlossaryEntry] = {}
         self._open: dict[Key, GlossaryEntry] = {}
         """Terms whose last word may go on."""
+        self._open_cased: dict[Key, GlossaryEntry] = {}
         self._lengths: dict[str, set[int]] = {}
         """Lengths of the terms that begin with a unit."""
         self._open_lengths: set[int] = set()
@@ -44,7 +45,7 @@ class TermIndex:
             self._add(entry)
 
     def __len__(self) -> int:
-        return len(self._exact) + len(self._cased) + len(self._open)
+        return sum(map(len, (self._exact, self._cased, self._open, self._open_cased)))
 
     def find(self, text: str) -> list[FoundTerm]:
         """The terms in a text from left to right; those that overlap a longer one, or an earlier one, are left out."""
@@ -68,29 +69,33 @@ class TermIndex:
                 continue
             key = tuple(plain[place : place + length])
             cased = tuple(unit.text for unit in listed[place : place + length])
-            entry = self._cased.get(cased) or self._exact.get(key) or self._open_ended(key)
+            entry = self._cased.get(cased) or self._exact.get(key) or self._open_ended(cased, key)
             if entry is not None:
                 return entry, length
         return None, 1
 
-    def _open_ended(self, key: Key) -> GlossaryEntry | None:
+    def _open_ended(self, cased: Key, key: Key) -> GlossaryEntry | None:
         if len(key) not in self._open_lengths:
             return None
-        ends = (key[-1][:size] for size in range(len(key[-1]), 0, -1))
-        return next((self._open[(*key[:-1], end)] for end in ends if (*key[:-1], end) in self._open), None)
+        for table, (*before, last) in ((self._open_cased, cased), (self._open, key)):
+            begun = ((*before, last[:size]) for size in range(len(last), 0, -1))
+            if (entry := next((table[each] for each in begun if each in table), None)) is not None:
+                return entry
+        return None
 
     def _add(self, entry: GlossaryEntry) -> None:
         source = entry.source.removesuffix(OPEN_END)
-        key = folded_units(source)
+        key, cased = folded_units(source), tuple(unit.text for unit in units(source))
         if entry.source.endswith(OPEN_END):
             self._open_lengths.add(len(key))
-            _put(self._open, key, entry)
-            return
-        self._lengths.setdefault(key[0], set()).add(len(key))
-        if entry.case_sensitive:
-            _put(self._cased, tuple(unit.text for unit in units(source)), entry)
+            exact, sensitive = self._open, self._open_cased
         else:
-            _put(self._exact, key, entry)
+            self._lengths.setdefault(key[0], set()).add(len(key))
+            exact, sensitive = self._exact, self._cased
+        if entry.case_sensitive:
+            _put(sensitive, cased, entry)
+        else:
+            _put(exact, key, entry)
 
 
 def _put(table: dict[Key, GlossaryEntry], key: Key, entry: GlossaryEntry) -> None:

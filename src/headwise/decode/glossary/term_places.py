@@ -36,21 +36,23 @@ def overlapping(spans: Sequence[Span], start: int, end: int) -> list[int]:
     return [index for index, (begin, stop) in enumerate(spans) if begin < end and stop > start]
 
 
-def places(text: str, spans: Sequence[Span], weights: NDArray[Any], after: int, count: int, long: bool) -> list[int]:
-    """The offsets in a translation, from `after` on, at which it most probably renders a term; likeliest first.
+def places(text: str, spans: Sequence[Span], weights: NDArray[Any], after: int, count: int, long: bool) -> list[Span]:
+    """The words of a translation, from `after` on, that most probably render a term; likeliest first.
 
     `weights` [T] says how much each piece attends to the term. A `long` term, of several words, begins before the word
     that attends most if the words before that one attend to it, too.
     """
     listed = [unit for unit in units(text) if unit.start >= after and unit.is_word]
     if not listed:
-        return [_end_of(text, after)]
+        end = _end_of(text, after)
+        return [(end, end)]
     scores = [_score(unit, spans, weights) for unit in listed]
     order = sorted(range(len(listed)), key=lambda index: -scores[index])
     first = order[0]
     while long and first and scores[first - 1] >= scores[order[0]] / 2:
         first -= 1
-    return list(dict.fromkeys(listed[index].start for index in (first, *order)))[:count]
+    spans_found = [(listed[first].start, listed[order[0]].end), *((listed[i].start, listed[i].end) for i in order)]
+    return list({start: (start, end) for start, end in reversed(spans_found)}.values())[::-1][:count]
 
 
 def _score(unit: Unit, spans: Sequence[Span], weights: NDArray[Any]) -> float:

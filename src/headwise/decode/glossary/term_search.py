@@ -63,6 +63,10 @@ class EngineTermSearch:
                 found.append((tokenizer.pieces(source[begin:end]), tokenizer.pieces(ids), rows))
         return found
 
+    def rewritten(self, source: str, text: str, found: Translation) -> Translation:
+        """A translation with another text, and the tokens and alignment of that."""
+        return replace(found, text=text, tokens=self.second.pieces(text), alignment=self.second.align(source, text))
+
     def fault(self, source: str, found: Translation) -> tuple[Any, ...]:
         """What a repair would find wrong with a translation."""
         return find_fault(SourceSentence(source, True), found, self.second) if self.options.repair else ()

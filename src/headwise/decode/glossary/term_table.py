@@ -87,10 +87,15 @@ def _language(name: str) -> str:
 
 def _terms(cell: str, place: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(normalise(term) for term in cell.split(ALTERNATIVES)))
-    for term in found:
-        if not any(unit.is_word for unit in units(term)):
-            raise DataError(f"{place}: {cell.strip()!r} has a term without letters or digits")
+    check_terms(found, place)
     return found
+
+
+def check_terms(terms: Iterable[str], place: str) -> None:
+    """Refuse terms that are no words."""
+    for term in terms:
+        if not any(unit.is_word for unit in units(term)):
+            raise DataError(f"{place}: the term {term!r} has no letters or digits")
 
 
 def _flag(row: Mapping[str, str], column: str, place: str) -> bool:
