@@ -30,6 +30,7 @@ from headwise.data.read.files import numbered_lines
 from headwise.decode.glossary.rendering import MISSING
 from headwise.evaluate import compare
 
+SETS = ["any", "lacking"]
 CORPORA = {"europarl": 150_000, "tatoeba": 100_000}
 """Corpora of the dictionary, and how many of their pairs are taken."""
 
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--pair", default="en-fr", help="source and target language (default: en-fr)")
     parser.add_argument("--test", default="newstest2014")
     parser.add_argument("--sentences", type=int, default=500)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--beams", type=int, nargs="+", default=[4, 1])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--engine", default="auto")
@@ -54,7 +56,7 @@ def main() -> None:
     made = reference_terms(pairs, corpus)
     rows = []
     with Translator(args.model, engine=args.engine, device=args.device) as translator:
-        sets = chosen_pairs(translator, made, args.sentences)
+        sets = {name: chosen_pairs(translator, made, name, args.sentences) for name in args.sets}
         for name, beam in itertools.product(sets, args.beams):
             about: Row = {"benchmark": "glossary", "model": Path(args.model).name, "pair": args.pair, "set": name}
             about |= {"beam": beam, "engine": translator.engine}
@@ -72,18 +74,17 @@ def read_pairs(folder: Path, name: str, source: str, target: str, count: int | N
     return pairs if count is None else pairs[:: max(1, len(pairs) // count)][:count]
 
 
-def chosen_pairs(translator: Translator, made: ReferenceTerms, count: int) -> dict[str, list[Pair]]:
-    """Sentences with terms, and sentences whose translation lacks one."""
-    found = translator.translate([source for source, _ in made.pairs], beam=1)
-    lacking = [
-        pair
-        for pair, each in zip(made.pairs, found, strict=True)
-        if any(not has_words(each.text, target) for _, target in made.requested(pair[0]))
-    ]
-    return {
-        name: [pairs[len(pairs) * i // count] for i in range(count)] if len(pairs) > count else pairs
-        for name, pairs in (("any", made.pairs), ("lacking", lacking))
-    }
+def chosen_pairs(translator: Translator, made: ReferenceTerms, name: str, count: int) -> list[Pair]:
+    """Sentences with terms, or sentences whose translation lacks one."""
+    pairs = made.pairs
+    if name == "lacking":
+        found = translator.translate([source for source, _ in pairs], beam=1)
+        pairs = [
+            pair
+            for pair, each in zip(pairs, found, strict=True)
+            if any(not has_words(each.text, target) for _, target in made.requested(pair[0]))
+        ]
+    return [pairs[len(pairs) * i // count] for i in range(count)] if len(pairs) > count else pairs
 
 
 def measure(

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from headwise.decode.glossary.glossary import Glossary
+from headwise.decode.glossary.rendering import MISSING, TermUse
+from headwise.decode.translation import TranslateOptions, Translation
 from headwise.decode.translator import Translator
 from headwise.documents import translate_document as module
-from headwise.documents.journal import Journal, journal_path
+from headwise.documents.journal import Journal, Stored, journal_path
 from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind
 from headwise.documents.translate_document import (
     DocumentOptions,
@@ -21,6 +24,7 @@ from headwise.documents.translate_document import (
     translate_bytes,
     translate_document,
 )
+from headwise.documents.translate_texts import TranslatedText
 from headwise.errors import ConfigError, DataError
 from headwise.models.folder.load import save_model
 from tests.taught import SOURCES, TARGETS, taught
@@ -121,12 +125,13 @@ def test_a_journal_gives_marks_and_kept_parts_back(tmp_path: Path) -> None:
     moved = MarkedText([kept[1], " B ", opening, kept[0], closing, " \ud800\U0001f600\n"])
     path = tmp_path / "journal"
     with_notes = Journal(path, {"a": 1}, [segment, segment])
-    with_notes.add([(moved, ["a note"])])
+    stored = Stored(moved, ["a note"], (TermUse("cat", ("Hund", "Haus"), MISSING),))
+    with_notes.add([stored])
     with_notes.close()
     again = Journal(path, {"a": 1}, [segment, segment])
     again.close()
-    assert again.done == [(moved, ["a note"])]
-    assert again.done[0][0].parts[2] is opening
+    assert again.done == [stored]
+    assert again.done[0].text.parts[2] is opening
     other = Journal(path, {"a": 2}, [segment])
     other.close()
     assert other.done == []
@@ -205,3 +210,15 @@ def test_the_journal_holds_json_lines(translator: Translator, tmp_path: Path, sm
     lines = journal_path(out).read_text(encoding="utf-8").splitlines()
     assert json.loads(lines[0])["again"] is False
     assert all(isinstance(json.loads(line), list) for line in lines[1:])
+
+
+def test_a_glossary_is_part_of_the_work_and_missing_terms_are_notes(tmp_path: Path, translator: Translator) -> None:
+    source, out = tmp_path / "in.po", tmp_path / "out.po"
+    source.write_bytes(catalogue(10))
+    plain, terms = DocumentOptions(), DocumentOptions(search=TranslateOptions(glossary=Glossary({"cat": "Hund"})))
+    assert module.document_identity(translator, source, plain) != module.document_identity(translator, source, terms)
+    found = translate_document(translator, source, out, terms)
+    assert (found.terms.used, found.terms.missing) == (9, 0)
+    use = TermUse("cat", ("Hund",), MISSING)
+    missing = TranslatedText(MarkedText(["x"]), Translation("x", 0.0, terms=(use,)))
+    assert module._stored(missing).notes == ["without the term cat -> Hund"]

@@ -51,8 +51,10 @@ def places(text: str, spans: Sequence[Span], weights: NDArray[Any], after: int, 
     first = order[0]
     while long and first and scores[first - 1] >= scores[order[0]] / 2:
         first -= 1
-    spans_found = [(listed[first].start, listed[order[0]].end), *((listed[i].start, listed[i].end) for i in order)]
-    return list({start: (start, end) for start, end in reversed(spans_found)}.values())[::-1][:count]
+    by_start = {listed[first].start: listed[order[0]].end}
+    for index in order:
+        by_start.setdefault(listed[index].start, listed[index].end)
+    return list(by_start.items())[:count]
 
 
 def _score(unit: Unit, spans: Sequence[Span], weights: NDArray[Any]) -> float:
