@@ -100,3 +100,9 @@ def test_passwords_are_asked_for() -> None:
 def test_damaged_files_are_refused(data: bytes) -> None:
     with pytest.raises(DataError, match="PDF"):
         read_pdf(data, ReadOptions())
+
+
+def test_leaders_of_a_table_of_contents_stay() -> None:
+    document = read_pdf(pdf([[(700, 12, "Overview . . . . . . 13"), (600, 12, "Index ......... 20")]]), ReadOptions())
+    assert [segment.text for segment in document.segments] == ["Overview", "Index"]
+    assert document.write(document.segments) == b"Overview . . . . . . 13\n\nIndex ......... 20\n"

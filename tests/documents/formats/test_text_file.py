@@ -75,3 +75,10 @@ def test_damaged_files_are_read_or_refused() -> None:
     check_damaged(read_text, NOTES.encode())
     with pytest.raises(DataError, match="not text"):
         read_text(b"PK\x03\x04\x00\x00", ReadOptions())
+
+
+def test_code_and_leaders_are_not_translated() -> None:
+    text = "Run the commands:\n\n    $ make all\n    mkdir build\n\n1.2 Overview . . . . . . . 13\nIndex ........ 20\n"
+    document = read_text(text.encode(), ReadOptions())
+    assert shapes(document) == ["Run the commands:", "1.2 Overview", "Index"]
+    check_round_trip(read_text, text.encode())

@@ -14,7 +14,7 @@ from headwise.documents.encoded_text import decode_plain_text
 from headwise.documents.marked_text import MarkedText
 from headwise.documents.markup.html_places import attribute_places, html_places
 from headwise.documents.markup.html_tokens import TokenKind, html_tokens
-from headwise.documents.markup.markdown_blocks import Block, BlockKind, markdown_blocks, markdown_parser
+from headwise.documents.markup.markdown_blocks import BlockKind, MarkdownBlock, markdown_blocks, markdown_parser
 from headwise.documents.markup.markdown_inline import inline_items
 from headwise.documents.markup.markdown_writing import MarkdownWriter
 from headwise.documents.markup.passage import PassageItem, PassageKind, passage
@@ -35,7 +35,7 @@ def read_markdown(data: bytes, options: ReadOptions) -> SplicedDocument:
     return SplicedDocument(file, places)
 
 
-def _places(text: str, block: Block, parser: MarkdownIt, env: EnvType) -> Iterator[Place]:
+def _places(text: str, block: MarkdownBlock, parser: MarkdownIt, env: EnvType) -> Iterator[Place]:
     if block.kind is BlockKind.HTML:
         yield from html_places(text, block.begins[0], block.begins[-1] + 1)
         return
@@ -48,7 +48,7 @@ def _places(text: str, block: Block, parser: MarkdownIt, env: EnvType) -> Iterat
         yield Place(found.start, writer.reaches, found.text, writer.write)
 
 
-def _in_file(item: PassageItem, block: Block) -> PassageItem:
+def _in_file(item: PassageItem, block: MarkdownBlock) -> PassageItem:
     start, end = block.span(item.start, item.end)
     return replace(item, start=start, end=end)
 

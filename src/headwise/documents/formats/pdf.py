@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -20,19 +21,22 @@ if TYPE_CHECKING:
 FEWEST_LETTERS = 2
 """Letters per page below which a PDF is taken for pictures of pages."""
 
+_LEADERS = re.compile(r"(?:\s?\.){4,}\s*\S{0,8}\Z")
+"""The dots between an entry of a table of contents and its page, in which models lose their way."""
+
 
 class PdfText:
     """The text of a PDF as a document."""
 
     def __init__(self, found: Sequence[str]) -> None:
-        texts = [MarkedText([text]) for text in found]
-        self._texts = texts
-        self.segments = [text for text in texts if text.has_letters]
+        cut = [(text, "") if (at := _LEADERS.search(text)) is None else (text[: at.start()], at[0]) for text in found]
+        self._texts = [(MarkedText([text]), leaders) for text, leaders in cut]
+        self.segments = [text for text, _ in self._texts if text.has_letters]
 
     def write(self, translations: Sequence[MarkedText]) -> bytes:
         """The paragraphs as UTF-8 text, with empty lines between them."""
         waiting = iter(translations)
-        lines = [(next(waiting) if text.has_letters else text).text for text in self._texts]
+        lines = [(next(waiting) if text.has_letters else text).text + leaders for text, leaders in self._texts]
         return ("\n\n".join(lines) + "\n").encode("utf-8", "replace")
 
 

@@ -24,8 +24,15 @@ _LEAD = re.compile(
 )
 """Indentation, marks of quotes, and the mark of an item of a list."""
 _RULE = re.compile(r"[ \t]*([=\-~^\"'`#*+_.:])\1{2,}[ \t]*\Z")
-_DRAWN = re.compile(r"\S(?: {3,}|\t+)\S|[|+][-=+]{3,}|[\u2500-\u259f]|\.{4,}|\A\s*\|.*\|\s*\Z")
+_DRAWN = re.compile(r"\S(?: {3,}|\t+)\S|[|+][-=+]{3,}|[\u2500-\u259f]|(?:\s?\.){4,}|\A\s*\|.*\|\s*\Z")
 """Lines that are drawn: columns, tables, frames, leaders of a table of contents."""
+_LEADERS = re.compile(r"(?:\s?\.){4,}\s*\S{0,8}\Z")
+"""The dots between an entry of a table of contents and its page, in which models lose their way."""
+_CODE = re.compile(
+    r"\A[$#%>] |\A\.?/|\s--?[A-Za-z]|\w\(|[{};\\]\Z|\w[\\/]\w+[\\/.]\w|[<>=]=|\w=\S|\A\w+ = "
+    r"|\A(?:def|class|import|return|sudo|cd|mkdir|pip|npm|git|make|python3?|apt-get|apt|cp|mv|rm|ls|cat|echo|export|int|void|#include)\b(?!,)"
+)
+"""What commands and programs have, and sentences rarely."""
 _SENTENCE_END = re.compile(r"[.!?:;\u3002\uff01\uff1f…][\"'”’»)\]]*\Z")
 
 
@@ -40,6 +47,8 @@ class _Line:
     end: int
     line_end: str
     is_item: bool
+    is_drawn: bool
+    """Whether it has columns, a frame or leaders: it is no part of a longer paragraph."""
 
     @property
     def length(self) -> int:
@@ -57,7 +66,7 @@ def read_text(data: bytes, options: ReadOptions) -> SplicedDocument:
 
 def _lines(text: str) -> Iterator[_Line]:
     for match in _LINE.finditer(text):
-        content = match[1].rstrip()
+        content = _LEADERS.sub("", match[1].rstrip())
         lead = _LEAD.match(content)
         assert lead is not None
         yield _Line(
@@ -67,6 +76,7 @@ def _lines(text: str) -> Iterator[_Line]:
             match.start() + len(content),
             match[2],
             bool(lead[1]),
+            _DRAWN.search(match[1]) is not None,
         )
 
 
@@ -78,7 +88,7 @@ def _places(lines: Sequence[_Line], width: int) -> Iterator[Place]:
             paragraph.append(lines[index + len(paragraph)])
         index += len(paragraph)
         text = MarkedText([" ".join(line.text for line in paragraph)])
-        if not text.has_letters:
+        if not text.has_letters or all(_is_code(line) for line in paragraph):
             continue
         rule = lines[index] if index < len(lines) and len(paragraph) == 1 else None
         if rule is not None and _is_underline(paragraph[0], rule):
@@ -94,14 +104,19 @@ def _goes_on(paragraph: Sequence[_Line], following: _Line, width: int) -> bool:
     if not line.text or not following.text or following.is_item or line.line_end in ("\f", "\v"):
         return False
     whole, next_whole = line.lead + line.text, following.lead + following.text
-    if any(_RULE.match(each) or _DRAWN.search(each) for each in (whole, next_whole)):
+    if line.is_drawn or following.is_drawn or _RULE.match(whole) or _RULE.match(next_whole):
         return False
-    if not _fits_below(paragraph, following):
+    if _is_code(line) or _is_code(following) or not _fits_below(paragraph, following):
         return False
     if following.text[0].islower() and not _SENTENCE_END.search(line.text):
         return True
     word = following.text.split()[0]
     return line.length + 1 + len(word) > width * FULL and line.length <= width * 2
+
+
+def _is_code(line: _Line) -> bool:
+    """Whether a line is indented and looks like a command or a piece of a program."""
+    return line.lead.replace("\t", "    ").startswith("    ") and not line.is_item and bool(_CODE.search(line.text))
 
 
 def _fits_below(paragraph: Sequence[_Line], following: _Line) -> bool:

@@ -33,7 +33,7 @@ class BlockKind(Enum):
 
 
 @dataclass(frozen=True)
-class Block:
+class MarkdownBlock:
     """A block: its text as the inline parser reads it, and where each character of that lies in the file."""
 
     kind: BlockKind
@@ -103,7 +103,7 @@ def _kept_line(state: StateBlock, start_line: int, end_line: int, silent: bool) 
     return True
 
 
-def markdown_blocks(text: str, parser: MarkdownIt, env: EnvType) -> Iterator[Block]:
+def markdown_blocks(text: str, parser: MarkdownIt, env: EnvType) -> Iterator[MarkdownBlock]:
     """All blocks of a file that hold text, in order; `env` receives the definitions of links."""
     front = _FRONT_MATTER.match(text)
     offset = front.end() if front else 0
@@ -125,14 +125,14 @@ def markdown_blocks(text: str, parser: MarkdownIt, env: EnvType) -> Iterator[Blo
         if token.type == "html_block":
             if not quotes:  # in a quote, its marks would be read as text
                 span = range(lines[first][0], lines[last - 1][1] if last > first else lines[first][1])
-                yield Block(BlockKind.HTML, "", span, [])
+                yield MarkdownBlock(BlockKind.HTML, "", span, [])
         elif kind is BlockKind.CELL:
             yield from _cell(text, lines[first], cells - 1, token)
         else:
             yield from _lines(text, lines[first:last], kind, token)
 
 
-def _lines(text: str, lines: Sequence[tuple[int, int]], kind: BlockKind, token: Token) -> Iterator[Block]:
+def _lines(text: str, lines: Sequence[tuple[int, int]], kind: BlockKind, token: Token) -> Iterator[MarkdownBlock]:
     """The block of a token whose text is made of the ends of lines; none if the text is not found in them."""
     begins: list[int] = []
     ends: list[int] = []
@@ -157,10 +157,10 @@ def _lines(text: str, lines: Sequence[tuple[int, int]], kind: BlockKind, token: 
             begins.append(begins[-1] + 1 if inner else start + at)
             ends.append(end)
     if token.content.strip():
-        yield Block(kind, token.content, begins, ends, prefix, width if len(contents) > 1 else 0)
+        yield MarkdownBlock(kind, token.content, begins, ends, prefix, width if len(contents) > 1 else 0)
 
 
-def _cell(text: str, line: tuple[int, int], number: int, token: Token) -> Iterator[Block]:
+def _cell(text: str, line: tuple[int, int], number: int, token: Token) -> Iterator[MarkdownBlock]:
     """The block of a cell of a table, in which `|` is escaped."""
     spans = _cells(text, *line)
     if number >= len(spans) or not token.content:
@@ -174,7 +174,7 @@ def _cell(text: str, line: tuple[int, int], number: int, token: Token) -> Iterat
         position += width
         ends.append(position)
     if content == token.content:
-        yield Block(BlockKind.CELL, content, begins, ends)
+        yield MarkdownBlock(BlockKind.CELL, content, begins, ends)
 
 
 def _cells(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -35,7 +35,7 @@ _FORMULA = re.compile(r"(?<!\\)\$\$.+?\$\$|\$(?=\S)(?=[^$\n]*[\\^_={}]|[A-Za-z]\
 
 
 @dataclass
-class Span:
+class TokenSpan:
     """A token, from `start` to before `end` in the text of its block."""
 
     token: Token
@@ -48,7 +48,7 @@ class _State(StateInline):
 
     def __init__(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> None:
         super().__init__(src, md, env, tokens)
-        self.spans: list[Span] = []
+        self.spans: list[TokenSpan] = []
         self.begun: list[int] = []
         """Where the rules that run have begun: a link's rule runs while those of its text do."""
         self.covered = 0
@@ -57,7 +57,7 @@ class _State(StateInline):
     def pushPending(self) -> Token:  # noqa: N802  # a method of markdown-it
         token = super().pushPending()
         end = self.begun[-1] if self.begun and self.begun[-1] >= self.covered else self.pos
-        self.spans.append(Span(token, self.covered, end))
+        self.spans.append(TokenSpan(token, self.covered, end))
         self.covered = end
         return token
 
@@ -65,7 +65,7 @@ class _State(StateInline):
         token = super().push(ttype, tag, nesting)
         start = max(self.covered, self.begun[-1])
         self.covered = max(start, self.pos)
-        self.spans.append(Span(token, start, self.covered))
+        self.spans.append(TokenSpan(token, start, self.covered))
         return token
 
     def finish(self, first: int) -> None:
@@ -109,7 +109,7 @@ class TrackedInline(ParserInline):
             state.pushPending()
         return None
 
-    def spans(self, text: str, md: MarkdownIt, env: EnvType) -> list[Span]:
+    def spans(self, text: str, md: MarkdownIt, env: EnvType) -> list[TokenSpan]:
         """The tokens of a text with their positions, in order."""
         state = _State(text, md, env, [])
         self.tokenize(state)
@@ -146,7 +146,7 @@ def inline_items(text: str, md: MarkdownIt, env: EnvType) -> list[PassageItem]:
 class _Items:
     """One walk over the spans of a block."""
 
-    def __init__(self, text: str, spans: Sequence[Span]) -> None:
+    def __init__(self, text: str, spans: Sequence[TokenSpan]) -> None:
         self.text, self.spans = text, spans
 
     def found(self) -> Iterator[PassageItem]:

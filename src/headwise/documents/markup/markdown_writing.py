@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.utils import EnvType
 
 from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind, Part
-from headwise.documents.markup.markdown_blocks import Block, BlockKind
+from headwise.documents.markup.markdown_blocks import BlockKind, MarkdownBlock
 from headwise.documents.markup.markdown_inline import EMPHASIS, inline_items
 from headwise.documents.markup.passage import PassageItem, PassageKind, tightened
 from headwise.documents.spliced import MarkSpan, Source
@@ -61,7 +61,12 @@ class MarkdownWriter:
     """Writes translations of one block, from position `start` to before `end` of the file."""
 
     def __init__(
-        self, block: Block, items: Sequence[PassageItem], span: tuple[int, int], parser: MarkdownIt, env: EnvType
+        self,
+        block: MarkdownBlock,
+        items: Sequence[PassageItem],
+        span: tuple[int, int],
+        parser: MarkdownIt,
+        env: EnvType,
     ) -> None:
         self.block, self.parser, self.env = block, parser, env
         self.start, self.end = span

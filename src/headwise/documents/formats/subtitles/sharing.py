@@ -15,7 +15,7 @@ LEAST_SLACK = 10
 CLAUSE_BONUS = 6
 """Characters by which a place after a punctuation mark seems nearer."""
 SAME_CLAUSE_BONUS = 16
-"""The same where the cue of the source ends with one, too."""
+"""Characters by which it does where the cue of the source ends with a punctuation mark, too."""
 ALIGNED_BONUS = 5
 
 
