@@ -99,7 +99,9 @@ def test_sentences_of_webvtt() -> None:
 @pytest.mark.parametrize("text", [FILM, TALK])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_a_file_comes_back(text: str, line_end: str) -> None:
-    written = check_round_trip(read_subtitles, text.replace("\n", line_end).encode()).decode()
+    data = text.replace("\n", line_end).encode()
+    assert shapes(read_subtitles(data, ReadOptions())) == shapes(read_subtitles(text.encode(), ReadOptions()))
+    written = check_round_trip(read_subtitles, data).decode()
     assert _frame(written) == _frame(text.replace("\n", line_end))
 
 

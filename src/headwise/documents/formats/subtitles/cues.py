@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}(?:[,.]\d{1,3})?"
 TIMING = re.compile(rf"(?:(?<=[\r\n])|\A)[ \t]*({_TIME})[ \t]*-{{1,2}}>[ \t]*({_TIME})[^\r\n]*")
-_BLANK = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?=\r\n|\r|\n|\Z)")
+_BLANK = re.compile(r"(?:\r\n|\r(?!\n)|\n)[ \t]*(?=[\r\n]|\Z)")
 _LINE = re.compile(r"[^\r\n]+")
 _DASH = re.compile(r"[-‐‑–—][ \t\u00a0]?(?=[^\s\-‐‑–—])")
 TAG = re.compile(r"</?[A-Za-z][^<>\r\n]*>|</?[A-Za-z]>|<\d[\d:.]*>|\{\\[^{}\r\n]*\}|\{[A-Za-z]:[^{}\r\n]*\}")
