@@ -69,17 +69,17 @@ def without_placeholders(text: MarkedText) -> MarkedText:
 def with_placeholders(text: MarkedText) -> MarkedText:
     """The text with everything that was found in its strings as parts of them again."""
     parts: list[Part] = []
-    after_space = False
+    after_text = after_space = False
     for part in text.parts:
         if isinstance(part, str):
             parts.append(part.lstrip(" ") if after_space else part)
-        else:
-            after_space = isinstance(part, Mark) and part.separates
-            if after_space and parts and isinstance(last := parts[-1], str):
-                parts[-1] = last.rstrip(" ")
-            parts.append(part.markup.text if isinstance(part.markup, Literal) else part)
+            after_text, after_space = True, False
             continue
-        after_space = False
+        after_space = isinstance(part, Mark) and part.separates
+        if after_space and after_text and isinstance(last := parts[-1], str):
+            parts[-1] = last.rstrip(" ")
+        parts.append(part.markup.text if isinstance(part.markup, Literal) else part)
+        after_text = False
     return MarkedText(parts)
 
 
@@ -109,7 +109,7 @@ def _next(text: str, position: int) -> Found | None:
     """The first placeholder, tag, emoji or wide space from a position on."""
     while match := _PLACEHOLDER.search(text, position):
         if match.lastgroup == "tag":
-            return match.start(), match.end(), _Tag(match[0], separates=bool(_BREAK.match(match[0])))
+            return _break(text, position, match) if _BREAK.match(match[0]) else (*match.span(), _Tag(match[0]))
         if match.lastgroup == "space":
             return match.start(), match.end(), _Tag(match[0], separates=True)
         if match.lastgroup == "emoji":
@@ -120,6 +120,16 @@ def _next(text: str, position: int) -> Found | None:
             return match.start(), stop, Kept(kept, Literal(kept))
         position = match.end()
     return None
+
+
+def _break(text: str, position: int, tag: re.Match[str]) -> Found:
+    """A line break with the spaces around it: it stands for one in the sentence, and takes them along."""
+    start, end = tag.span()
+    while start > position and text[start - 1] == " ":
+        start -= 1
+    while end < len(text) and text[end] == " ":
+        end += 1
+    return start, end, _Tag(text[start:end], separates=True)
 
 
 def _with_space(text: str, position: int, emoji: re.Match[str]) -> Found:

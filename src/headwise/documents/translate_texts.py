@@ -78,7 +78,7 @@ def translate_texts(
     chosen = replace(options or TranslateOptions(), candidates=1)
     given = list(texts)
     tasks = [_Task(without_placeholders(text)) for text in given]
-    for task, text, is_target in zip(tasks, given, _in_target(translator, given, languages), strict=True):
+    for task, text, is_target in zip(tasks, given, _in_target(translator, tasks, languages), strict=True):
         if is_target or not task.text.has_letters:
             task.done = TranslatedText(text, Translation(text.text, 0.0), is_copy=True)
     for attempt in (_as_it_is, _stand_in, None):
@@ -189,16 +189,20 @@ def _with_kept(text: MarkedText) -> MarkedText:
     return MarkedText(parts)
 
 
-def _in_target(translator: Translator, texts: Sequence[MarkedText], languages: Languages) -> list[bool]:
-    """Which texts are surely in the target language already: they stay as they are."""
+def _in_target(translator: Translator, tasks: Sequence[_Task], languages: Languages) -> list[bool]:
+    """Which texts are surely in the target language already: they stay as they are. Placeholders have no say in it."""
     source, target = translator.direction(languages.source, languages.target)
     codes = [source, target]
     if short_code(source) == short_code(target) or not all(code and is_detectable(code) for code in codes):
-        return [False] * len(texts)
-    strings = [text.text for text in texts]
+        return [False] * len(tasks)
+    strings = ["".join(part if isinstance(part, str) else _gap(part) for part in task.text.parts) for task in tasks]
     long = {number: string for number, string in enumerate(strings) if len(string.split()) >= FEWEST_WORDS}
     found = dict(zip(long, detect(list(long.values()), languages=codes), strict=True))
     return [
         number in found and found[number].language == target and found[number].probability >= SURELY_TARGET
-        for number in range(len(texts))
+        for number in range(len(tasks))
     ]
+
+
+def _gap(part: Mark | Kept) -> str:
+    return " " if isinstance(part, Kept) or part.separates else ""
