@@ -76,10 +76,10 @@ def main() -> None:
     write(rows, args.json)
 
 
-def read_gold() -> list[tuple[str, str, set[tuple[int, int]], set[tuple[int, int]]]]:
+def read_gold(path: Path = GOLD) -> list[tuple[str, str, set[tuple[int, int]], set[tuple[int, int]]]]:
     """Source, target, sure links and all possible ones of each pair."""
     gold = []
-    for line in GOLD.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         source, target, *links = line.split("\t")
         sure, more = ({(int(a), int(b)) for a, b in (link.split("-") for link in each.split())} for each in links)
         gold.append((source, target, sure, sure | more))
