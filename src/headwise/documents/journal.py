@@ -43,11 +43,15 @@ class Journal:
         head = json.dumps(identity, sort_keys=True, ensure_ascii=False)
         kept = self._read(head)
         with disk_errors(path):
-            self._file = path.open("r+b" if kept else "wb")
-            self._file.truncate(kept)
-            self._file.seek(kept)
-            if not kept:
-                self._write(head)
+            self._file = path.open("r+b" if kept else "wb", buffering=0)  # a buffer would be written again at the end
+            try:
+                self._file.truncate(kept)
+                self._file.seek(kept)
+                if not kept:
+                    self._write(head)
+            except BaseException:
+                self.close()
+                raise
 
     def _read(self, head: str) -> int:
         """Read what an earlier start did; returns the number of bytes that are whole. 0: it did other work, or none."""
@@ -83,8 +87,9 @@ class Journal:
         self.done += translations
 
     def _write(self, line: str) -> None:
-        self._file.write(line.encode("utf-8", "surrogatepass") + b"\n")
-        self._file.flush()
+        rest = memoryview(line.encode("utf-8", "surrogatepass") + b"\n")
+        while rest:
+            rest = rest[self._file.write(rest) :]
         os.fsync(self._file.fileno())
 
     def close(self) -> None:

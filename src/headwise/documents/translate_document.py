@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from headwise.decode.auto_source import AUTO_SOURCE
@@ -17,6 +17,7 @@ from headwise.documents.document import Document, ReadOptions
 from headwise.documents.formats.format_table import format_of, output_suffix
 from headwise.documents.journal import Journal, Stored, journal_path
 from headwise.documents.marked_text import MarkedText
+from headwise.documents.signature import looks_like
 from headwise.documents.translate_texts import Languages, TranslatedText, translate_texts
 from headwise.errors import ConfigError, DataError
 from headwise.files.atomic import write_bytes
@@ -92,7 +93,9 @@ def open_document(data: bytes, name: str, options: DocumentOptions) -> Document:
     try:
         return read(data, ReadOptions(_short(options.source), _short(options.target), options.again, options.columns))
     except DataError as error:
-        raise DataError(f"{name}: {error}") from error
+        what = looks_like(data, PurePath(name).suffix.lower())
+        hint = f" (it looks like {what})" if what else ""
+        raise DataError(f"{name}: {error}{hint}") from error
 
 
 def _short(language: str | None) -> str | None:

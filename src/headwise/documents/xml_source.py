@@ -103,7 +103,7 @@ class XmlSource:
         self.encoding, self._bom = _encoding(data)
         try:
             text = data[len(self._bom) :].decode(self.encoding)
-        except (LookupError, UnicodeDecodeError) as error:
+        except (LookupError, UnicodeError) as error:
             raise DataError(f"the XML is not in its declared encoding {self.encoding}") from error
         self.data = text.encode("utf-8")
         self.root = _Parser(self.data).parse()

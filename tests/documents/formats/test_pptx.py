@@ -40,7 +40,9 @@ def pptx() -> bytes:
             "ppt/slides/slide2.xml": (f"{POINT}.slide", SLIDE.replace("{spaces}", SPACES)),
             "ppt/slideMasters/m.xml": (
                 f"{POINT}.slideMaster",
-                f"<p:m {SPACES}><a:p><a:r><a:t>Click</a:t></a:r></a:p></p:m>",
+                f"<p:m {SPACES}><p:sp><p:nvSpPr><p:nvPr><p:ph/></p:nvPr></p:nvSpPr>"
+                "<a:p><a:r><a:t>Click</a:t></a:r></a:p></p:sp>"
+                "<p:sp><a:p><a:r><a:t>Our firm</a:t></a:r></a:p></p:sp></p:m>",
             ),
             "ppt/notesSlides/n.xml": (
                 f"{POINT}.notesSlide",
@@ -70,6 +72,7 @@ def test_all_texts_in_reading_order() -> None:
         "Costs",
         "Trend",
         "Nice",
+        "Our firm",
     ]
 
 
@@ -81,6 +84,7 @@ def test_round_trip() -> None:
     assert "<a:t>Léft\tríght</a:t>" in slide
     assert "<p:text> Ñícé </p:text>" in written["ppt/comments/c.xml"]
     assert "Click" in written["ppt/slideMasters/m.xml"]
+    assert "fírm" in written["ppt/slideMasters/m.xml"]
 
 
 def test_bad_files_are_refused() -> None:
