@@ -79,3 +79,7 @@ def test_mistakes(model: Path, capsys: Capture) -> None:
         capsys, "translate", "--model", model, "a.po", "empty/", "--output", "file"
     )
     assert "the input" in wrong(capsys, "translate", "--model", model, "a.po", "--output", "./a.po")
+
+
+def test_a_missing_document_is_no_text(model: Path, capsys: Capture) -> None:
+    assert "reprot.docx: no such file" in wrong(capsys, "translate", "--model", model, "reprot.docx")

@@ -50,14 +50,17 @@ def given_documents(args: argparse.Namespace) -> list[Path]:
 
 
 def is_path(text: str) -> bool:
-    """Whether an argument means a document or a folder. A folder is meant by a path: `docs/`, not `docs`, a word."""
+    """Whether an argument means a document or a folder. A folder is meant by a path: `docs/`, not `docs`, a word.
+
+    One word with the suffix of a document means a file that may be missing: nobody translates `report.docx` as text.
+    """
     from headwise.documents.formats.format_table import is_document
 
     try:
         path = Path(text)
         if path.is_dir():
             return "/" in text or os.sep in text
-        return path.is_file() and is_document(path.name)
+        return is_document(path.name) and (path.is_file() or len(text.split()) == 1)
     except (OSError, ValueError):  # too long for a name, or with a null character
         return False
 

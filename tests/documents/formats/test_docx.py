@@ -133,6 +133,13 @@ def test_marks_may_change_places() -> None:
     assert order == sorted(order)
 
 
+def test_each_part_of_a_field_keeps_its_own_run() -> None:
+    """LibreOffice drops the format of a page number whose parts share a run."""
+    number = field("PAGE", run("1"))
+    written = check_round_trip(read_docx, docx(paragraph(run("Page "), number, run(" of it"))))
+    assert number.replace(' xml:space="preserve"', "") in contents(written)["word/document.xml"]
+
+
 def test_fields_over_several_paragraphs() -> None:
     begin, end = field("TOC", "SPLIT").split("SPLIT")
     entry = paragraph(begin, run("Introduction"), "<w:r><w:tab/></w:r>", field("PAGEREF _a", run("3")))

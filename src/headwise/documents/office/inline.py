@@ -59,6 +59,8 @@ class Item:
     """Items that are written in its place."""
     name: str = ""
     """The name of a range, which its two ends share."""
+    is_alone: bool = False
+    """Whether it has a run of its own: programs lose the format of a field whose parts share one."""
 
 
 Encoder = Callable[[str, str], str]
@@ -66,13 +68,16 @@ Encoder = Callable[[str, str], str]
 
 
 def pieces_of(items: Iterable[Item], encode: Encoder) -> Iterator[Piece]:
-    """The source of items; neighbours of the same format share one run."""
+    """The source of items; neighbours of the same format share one run, but for those that stand alone."""
     current: Format | None = None
     previous = ""
+    after_alone = False
     for item in _joined(_flat(items)):
-        if current is not None and (item.format is None or item.format.key != current.key):
+        is_other = item.format is None or (current is not None and item.format.key != current.key)
+        if current is not None and (is_other or item.is_alone or after_alone):
             yield current.after
             current = None
+        after_alone = item.is_alone
         if current is None and item.format is not None:
             current = item.format
             yield from current.before

@@ -93,9 +93,9 @@ class WordText:
                 case "noBreakHyphen":
                     yield Item(ItemKind.TEXT, _NO_BREAK_HYPHEN, form)
                 case "fldChar":
-                    yield FieldItem(ItemKind.BARRIER, "", form, raw, role=_value(child, "fldCharType"))
+                    yield FieldItem(ItemKind.BARRIER, "", form, raw, is_alone=True, role=_value(child, "fldCharType"))
                 case "instrText":
-                    yield FieldItem(ItemKind.BARRIER, child.text, form, raw, role="code")
+                    yield FieldItem(ItemKind.BARRIER, child.text, form, raw, is_alone=True, role="code")
                 case _:
                     yield Item(_kind_in_run(child), "", form, raw)
 
