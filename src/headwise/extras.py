@@ -20,6 +20,10 @@ EXTRAS = {
     "ctranslate2": ("CTranslate2", "export"),
     "pypdf": ("pypdf", "documents"),
     "ruamel": ("ruamel.yaml", "documents"),
+    "starlette": ("Starlette", "serve"),
+    "uvicorn": ("uvicorn", "serve"),
+    "httptools": ("httptools", "serve"),
+    "python_multipart": ("python-multipart", "serve"),
 }
 """The name that each package is imported by -> what people call it, and the extra that installs it."""
 

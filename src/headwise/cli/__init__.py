@@ -25,8 +25,10 @@ from headwise.cli.fill import add_fill
 from headwise.cli.generate import add_generate
 from headwise.cli.info import add_info
 from headwise.cli.inspect import add_inspect
+from headwise.cli.keys import add_keys
 from headwise.cli.models import add_models
 from headwise.cli.options import Parser
+from headwise.cli.serve import add_serve
 from headwise.cli.shortlist import add_shortlist
 from headwise.cli.tokenizer import add_tokenizer
 from headwise.cli.train import add_train
@@ -106,6 +108,8 @@ def parser() -> argparse.ArgumentParser:
         add_fill,
         add_embed,
         add_classify,
+        add_serve,
+        add_keys,
         add_inspect,
         add_convert,
         add_shortlist,

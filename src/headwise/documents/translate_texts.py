@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from headwise.decode.text_parts import TextPart, join_parts
 from headwise.decode.translation import TranslateOptions, Translation
@@ -18,12 +18,9 @@ from headwise.documents.flat_text import FlatText, flatten, locate
 from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind, Part
 from headwise.documents.placeholders import with_placeholders, without_placeholders
 from headwise.documents.projection import project
-from headwise.text.language.codes import short_code
+from headwise.text.language.codes import Direction, short_code
 from headwise.text.language.detect import detect, is_detectable
 from headwise.text.sentences import split
-
-if TYPE_CHECKING:
-    from headwise.decode.translator import Translator
 
 LONGEST_SHOWN = 60
 """Characters of a kept part that the model is shown: it would lose its way in a longer one."""
@@ -34,6 +31,25 @@ FEWEST_WORDS = 4
 """Words that a text needs for that: single words are the same in many languages."""
 
 _PROSE = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
+
+
+class TextTranslator(Protocol):
+    """What translates the texts of a document: a `Translator`, or a server's workers."""
+
+    def direction(self, source: str | None = None, target: str | None = None) -> Direction:
+        """The direction for these languages."""
+        ...
+
+    def translate(
+        self,
+        texts: list[str],
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        options: TranslateOptions | None = None,
+    ) -> list[Translation]:
+        """The translation of each text."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +81,7 @@ class _Task:
 
 
 def translate_texts(
-    translator: Translator,
+    translator: TextTranslator,
     texts: Iterable[MarkedText],
     languages: Languages = Languages(),  # noqa: B008  # a frozen value
     options: TranslateOptions | None = None,
@@ -103,7 +119,9 @@ def _stand_in(number: int, kept: Kept) -> str:
     return f"XYZ{number + 1}"
 
 
-def _translate(translator: Translator, tasks: Sequence[_Task], languages: Languages, options: TranslateOptions) -> None:
+def _translate(
+    translator: TextTranslator, tasks: Sequence[_Task], languages: Languages, options: TranslateOptions
+) -> None:
     """Translate the flat texts of tasks, and finish those whose kept parts are all there."""
     for aligned in (False, True):  # alignments take another pass over a translation: only for those that need it
         group = [task for task in tasks if bool(task.flat.marks) == aligned]
@@ -118,7 +136,7 @@ def _translate(translator: Translator, tasks: Sequence[_Task], languages: Langua
 
 
 def _by_sentence(
-    translator: Translator, strings: Sequence[str], languages: Languages, options: TranslateOptions
+    translator: TextTranslator, strings: Sequence[str], languages: Languages, options: TranslateOptions
 ) -> list[Translation]:
     """Translate strings sentence by sentence: of two together, models may leave one out. Numbers alone are copied."""
     parts = [[TextPart(*piece, []) for piece in split(string) if piece.text.strip()] for string in strings]
@@ -189,7 +207,7 @@ def _with_kept(text: MarkedText) -> MarkedText:
     return MarkedText(parts)
 
 
-def _in_target(translator: Translator, tasks: Sequence[_Task], languages: Languages) -> list[bool]:
+def _in_target(translator: TextTranslator, tasks: Sequence[_Task], languages: Languages) -> list[bool]:
     """Which texts are surely in the target language already: they stay as they are. Placeholders have no say in it."""
     source, target = translator.direction(languages.source, languages.target)
     codes = [source, target]

@@ -1,0 +1,59 @@
+"""The ASGI application: the routes of all APIs, with errors in the shape of each."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from headwise.serve.http.answers import Api, error_answer
+from headwise.serve.http.edge import Edge
+from headwise.serve.http.gate import Gate
+from headwise.serve.http.status_pages import StatusPages
+from headwise.serve.libretranslate.routes import LibreTranslate
+from headwise.serve.service import Service
+from headwise.serve.service_errors import InvalidRequestError, ServiceError, UnknownPageError, WrongMethodError
+
+
+def make_app(service: Service) -> ASGIApp:
+    """The application of a service, which runs from the application's start to its end."""
+    gate = Gate(service)
+    apis = [LibreTranslate(service, gate).api()]
+    routes = [*StatusPages(service).routes(), *(route for api in apis for route in api.routes)]
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with service.running():
+            yield
+
+    def render(request: Request, error: Exception) -> Response:
+        found = _as_service_error(error)
+        return error_answer(found, _api_of(request.url.path, apis).error_body(found))
+
+    handlers = {ServiceError: render, HTTPException: render}
+    app: ASGIApp = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    if origins := [each.strip() for each in service.settings.cors.split(",") if each.strip()]:
+        app = CORSMiddleware(app, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
+    return Edge(app, service.counters, log_texts=service.settings.log_texts)
+
+
+def _api_of(path: str, apis: Sequence[Api]) -> Api:
+    """The API that a path belongs to: the one with the longest prefix."""
+    return max((api for api in apis if path.startswith(api.prefix)), key=lambda api: len(api.prefix))
+
+
+def _as_service_error(error: Exception) -> ServiceError:
+    if isinstance(error, ServiceError):
+        return error
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == 404:
+        return UnknownPageError("Not Found")
+    if status == 405:
+        return WrongMethodError("Method Not Allowed")
+    return InvalidRequestError("Invalid request")

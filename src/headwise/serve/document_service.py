@@ -1,0 +1,123 @@
+"""Documents and HTML through the document layer, whose sentences go through the scheduler like all others.
+
+Reading and writing a document blocks, so it is done in threads; each waits there for its translations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import PurePath
+from typing import TYPE_CHECKING, TypeVar
+
+from headwise.documents.document import ReadOptions
+from headwise.documents.formats.format_table import BY_SUFFIX, output_suffix
+from headwise.documents.formats.html import read_html
+from headwise.documents.translate_document import DocumentOptions, open_document
+from headwise.documents.translate_texts import Languages, translate_texts
+from headwise.errors import ConfigError, DataError
+from headwise.serve.clients import Client
+from headwise.serve.remote_translator import RemoteTranslator
+from headwise.serve.service_errors import ForbiddenError, InvalidRequestError, TooLargeError
+from headwise.serve.stored_files import StoredFiles
+from headwise.serve.translate_request import AUTO, RequestOptions
+from headwise.text.language.codes import short_code
+
+if TYPE_CHECKING:
+    from headwise.serve.service import Service
+
+T = TypeVar("T")
+
+HTML_THREADS = 64
+"""Requests with HTML that are read and written at a time; most of their time they wait."""
+FILE_THREADS = 4
+"""Documents that are read and written at a time."""
+MEGABYTE = 1_000_000
+
+
+class DocumentService:
+    """Translates HTML and whole documents."""
+
+    def __init__(self, service: Service) -> None:
+        settings = service.settings
+        self._service = service
+        self._html = ThreadPoolExecutor(HTML_THREADS, "html")
+        self._files = ThreadPoolExecutor(FILE_THREADS, "files")
+        self.stored = StoredFiles(settings.file_life, settings.files_total * MEGABYTE)
+        """Translated files that wait to be downloaded."""
+
+    @property
+    def suffixes(self) -> list[str]:
+        """Suffixes of the files that can be translated."""
+        return sorted(BY_SUFFIX)
+
+    async def translate_html(
+        self, texts: Sequence[str], source: str, target: str, options: RequestOptions, client: Client
+    ) -> list[str]:
+        """Translate texts with HTML markup."""
+
+        def one(text: str, remote: RemoteTranslator) -> str:
+            document = read_html(text.encode("utf-8"), ReadOptions())
+            found = translate_texts(remote, document.segments, Languages(source, target))
+            return document.write([each.text for each in found]).decode("utf-8")
+
+        runs = [self._run(self._html, lambda remote, text=text: one(text, remote), options, client) for text in texts]  # type: ignore[misc]
+        return list(await asyncio.gather(*runs))
+
+    async def translate_file(
+        self,
+        data: bytes,
+        name: str,
+        source: str,
+        target: str,
+        options: RequestOptions = RequestOptions(),  # noqa: B008  # a frozen value
+        client: Client = Client("local"),  # noqa: B008
+    ) -> tuple[bytes, str]:
+        """Translate a document; its bytes and their suffix. The name tells the format, and nothing else."""
+        service, settings = self._service, self._service.settings
+        service.check_open()
+        if not settings.files:
+            raise ForbiddenError("Files translation are disabled on this server.")
+        suffix = PurePath(name).suffix.lower()
+        if suffix not in BY_SUFFIX:
+            raise InvalidRequestError("Invalid request: file format not supported")
+        if len(data) > settings.file_limit * MEGABYTE:
+            raise TooLargeError(f"the file is larger than {settings.file_limit:g} MB")
+        code, known = service.catalogue.code(target), source.casefold() != AUTO
+        if known:
+            service.steps(source, target, options)
+
+        def whole(remote: RemoteTranslator) -> bytes:
+            chosen = DocumentOptions(source=short_code(source) if known else None, target=code)
+            try:
+                document = open_document(data, f"document{suffix}", chosen)
+                segments = document.segments
+                language = source if known else remote.language_of([each.text for each in segments[:100]], code)
+                found = translate_texts(remote, segments, Languages(language, target))
+                return document.write([each.text for each in found])
+            except (DataError, ConfigError) as error:
+                raise InvalidRequestError(f"Invalid request: {error}") from None
+
+        async with service.deadline():
+            return await self._run(self._files, whole, options, client), output_suffix(f"document{suffix}")
+
+    async def _run(
+        self,
+        threads: ThreadPoolExecutor,
+        work: Callable[[RemoteTranslator], T],
+        options: RequestOptions,
+        client: Client,
+    ) -> T:
+        """Do work in a thread; if this call is cancelled, it ends there with its next translation."""
+        loop = asyncio.get_running_loop()
+        remote = RemoteTranslator(self._service, loop, options, client)
+        try:
+            return await loop.run_in_executor(threads, work, remote)
+        finally:
+            remote.cancel()
+
+    def close(self) -> None:
+        """End the threads."""
+        for threads in (self._html, self._files):
+            threads.shutdown(wait=False, cancel_futures=True)

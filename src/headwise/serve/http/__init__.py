@@ -1,0 +1,1 @@
+"""HTTP: requests read within limits, errors as JSON, connections with deadlines."""

@@ -1,0 +1,1 @@
+"""LibreTranslate's HTTP API: the same routes, fields and error messages."""

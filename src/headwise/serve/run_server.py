@@ -1,0 +1,75 @@
+"""Running the server: the socket, the log, and the drain after a signal."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+
+from headwise.errors import ConfigError
+from headwise.serve.app import make_app
+from headwise.serve.http.connection import deadline_protocol
+from headwise.serve.service import Service
+from headwise.serve.settings import ServeSettings
+
+LOG = logging.getLogger("headwise.serve")
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that, after a signal, finishes what it has and refuses the rest; a second signal ends it at once."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._service.draining:
+            self.force_exit = self.should_exit = True
+            return
+        self._service.draining = True
+        LOG.info("draining: requests that run are finished, for %g seconds at most", self._service.settings.drain)
+        self.should_exit = True
+
+
+def run_server(settings: ServeSettings, say: Callable[[str], None] = lambda text: None) -> None:
+    """Serve until a signal ends it."""
+    logging.basicConfig(
+        level=settings.log.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr, force=True
+    )
+    service = Service(settings)
+    listening = _listen(settings)
+    host, port = listening.getsockname()[:2]
+    config = uvicorn.Config(
+        make_app(service),
+        http=deadline_protocol(settings.header_timeout, settings.connections),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        log_level="warning",
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=settings.trusted_proxies or None,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=max(1, round(settings.drain)),
+    )
+    directions = len(service.catalogue.directions)
+    say(f"serving {directions} directions of {len(service.catalogue.models)} models on http://{host}:{port}")
+    with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):
+        DrainingServer(config, service).run([listening])
+
+
+def _listen(settings: ServeSettings) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror or error}: choose another --port"
+        ) from None
+    return listening

@@ -1,0 +1,66 @@
+"""Forming a batch: how many of the waiting sentences are translated together.
+
+A worker that is free starts at once with what there is; what arrives while it works is the next batch. A batch takes
+about `batch_time`, so nobody waits long for the running one. Where many requests wait, each gives a sentence before any
+gives a second, and a batch that completes a request is not filled up with the sentences of a book, which would only
+delay its answer.
+"""
+
+from __future__ import annotations
+
+from headwise.serve.scheduling.fair_queue import FairQueue
+from headwise.serve.scheduling.sentence_unit import SentenceUnit
+
+CROWD = 2.0
+"""How much larger a batch may be while each of its sentences is of another request: all of them would wait anyway."""
+
+
+def form_batch(queue: FairQueue[SentenceUnit], budget: float) -> list[SentenceUnit]:
+    """Take the next batch out of a queue; `budget` is its size in characters, and its first sentence always fits."""
+    batch: list[SentenceUnit] = []
+    size = turns = 0
+    requests = queue.requests
+    completes = False
+    while queue:
+        unit = queue.peek()
+        if not unit.wanted:
+            queue.take()
+            continue
+        crowd = turns < requests
+        size += unit.cost
+        full = size > budget * (CROWD if crowd else 1.0) or (completes and not crowd)
+        if batch and (full or unit.alone):
+            break
+        _, last = queue.take()
+        unit.taken = True
+        batch.append(unit)
+        completes |= last
+        turns += 1
+        if unit.alone:
+            break
+    return batch
+
+
+class Pace:
+    """How long a character takes, learned from the batches of each model, and so how large a batch may be."""
+
+    FIRST = 0.0005
+    """Seconds per character before anything is known."""
+    WEIGHT = 0.2
+    """Weight of the newest batch."""
+
+    def __init__(self, batch_time: float) -> None:
+        self._batch_time = batch_time
+        self._seconds: dict[tuple[str, str], float] = {}
+
+    def budget(self, kind: tuple[str, str]) -> float:
+        """Characters of a batch that takes `batch_time`, for this model and these options."""
+        return self._batch_time / self._seconds.get(kind, self.FIRST)
+
+    def learn(self, kind: tuple[str, str], characters: int, seconds: float) -> None:
+        """Take a finished batch into account."""
+        measured = max(seconds, 1e-4) / max(characters, 1)
+        known = self._seconds.get(kind)
+        if known is None and len(self._seconds) >= 1000:  # options are the client's choice: forget rather than grow
+            self._seconds.clear()
+        self._seconds[kind] = measured if known is None else known + self.WEIGHT * (measured - known)

@@ -1,0 +1,206 @@
+"""The scheduler: takes sentences of all requests, gives them to the workers in batches, and hands out the results.
+
+Sentences that several requests want at the same time are translated once. A request that is cancelled, because its
+client is gone or its time is up, takes what it still waits for out of the queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from headwise.serve.counters import Counters
+from headwise.serve.scheduling.fair_queue import FairQueue
+from headwise.serve.scheduling.form_batch import Pace, form_batch
+from headwise.serve.scheduling.result_cache import ResultCache
+from headwise.serve.scheduling.sentence_unit import Lane, SentenceUnit
+from headwise.serve.service_errors import InternalError, InvalidRequestError, ServiceError, UnavailableError
+from headwise.serve.workers.worker import WorkerFailedError, WorkerLostError, WorkerRefusedError
+
+LOG = logging.getLogger("headwise.serve")
+
+RETRY = 2.0
+"""Seconds after which a client that was refused may try again."""
+SHARE = 0.5
+"""Share of the queue that one client may fill."""
+
+
+class AnsweringWorker(Protocol):
+    """What the scheduler needs of a worker."""
+
+    async def wait_ready(self) -> None: ...
+
+    async def ask(self, message: dict[str, Any]) -> Any: ...
+
+
+class Scheduler:
+    """Queues, batches and results of all requests. `serve` runs once for each worker."""
+
+    def __init__(
+        self,
+        *,
+        batch_time: float = 0.1,
+        queue: int = 4_000_000,
+        cache: int = 0,
+        timeout: float = 600.0,
+        counters: Counters | None = None,
+    ) -> None:
+        self._lanes: OrderedDict[Lane, FairQueue[SentenceUnit]] = OrderedDict()
+        self._units: dict[tuple[Lane, str], SentenceUnit] = {}
+        self._admitted: defaultdict[str, int] = defaultdict(int)
+        self._numbers = itertools.count()
+        self._work = asyncio.Event()
+        self._pace = Pace(batch_time)
+        self._queue = queue
+        self._timeout = timeout
+        self._cache = ResultCache(cache)
+        self._counters = counters or Counters()
+
+    @property
+    def waiting(self) -> int:
+        """Characters of the requests that are being answered."""
+        return sum(self._admitted.values())
+
+    async def translate(self, lane: Lane, texts: Sequence[str], client: str) -> list[dict[str, Any]]:
+        """Translate sentences; the results are in their order. Cancelling this call cancels the work."""
+        request = next(self._numbers)
+        size = sum(map(len, texts)) + len(texts)
+        self._admit(client, size)
+        units: list[SentenceUnit | dict[str, Any]] = []
+        try:
+            units += [self._cache.get(lane, text) or self._join(lane, text, request, client) for text in texts]
+            waiting = {unit.result for unit in units if isinstance(unit, SentenceUnit)}
+            if waiting:
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_EXCEPTION)
+            return [unit.result.result() if isinstance(unit, SentenceUnit) else unit for unit in units]
+        finally:
+            self._admitted[client] -= size
+            if not self._admitted[client]:
+                del self._admitted[client]
+            self._leave(lane, request, client, [unit for unit in units if isinstance(unit, SentenceUnit)])
+
+    def _admit(self, client: str, size: int) -> None:
+        if size > self._queue:
+            raise InvalidRequestError(f"the request is larger than the queue of {self._queue:,} characters")
+        own = self._admitted.get(client, 0)
+        if self.waiting + size > self._queue or (own and own + size > self._queue * SHARE):
+            self._counters.refused("queue")
+            raise UnavailableError("the server is busy: its queue is full, try again later", retry_after=RETRY)
+        self._admitted[client] = own + size
+
+    def _join(self, lane: Lane, text: str, request: int, client: str) -> SentenceUnit:
+        """The unit of a sentence, which may be on its way for another request already."""
+        unit = self._units.get((lane, text))
+        if unit is None:
+            unit = SentenceUnit(lane, text, asyncio.get_running_loop().create_future())
+            unit.result.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left
+            self._units[lane, text] = unit
+        else:
+            self._counters.shared += 1
+        if request not in unit.waiting:
+            unit.waiting[request] = client
+            if not unit.taken:
+                self._enqueue(unit, client, request)
+        return unit
+
+    def _enqueue(self, unit: SentenceUnit, client: str, request: int) -> None:
+        self._lanes.setdefault(unit.lane, FairQueue()).add(client, request, unit)
+        self._work.set()
+
+    def _leave(self, lane: Lane, request: int, client: str, units: list[SentenceUnit]) -> None:
+        """Take a request out of everything that it waits for."""
+        queue = self._lanes.get(lane)
+        if queue is not None:
+            queue.remove_request(client, request)
+            if not queue:
+                del self._lanes[lane]
+        for unit in units:
+            unit.waiting.pop(request, None)
+            if not unit.waiting and not unit.taken and not unit.result.done():
+                self._counters.cancelled += 1
+                self._forget(unit)
+
+    def _forget(self, unit: SentenceUnit) -> None:
+        if self._units.get((unit.lane, unit.text)) is unit:
+            del self._units[unit.lane, unit.text]
+
+    # --- the workers' side -----------------------------------------------------------------------------
+
+    async def serve(self, worker: AnsweringWorker) -> None:
+        """Give batches to a worker, one after the other, for ever."""
+        while True:
+            await worker.wait_ready()
+            await self._work.wait()
+            await asyncio.sleep(0)  # requests that have arrived in the same moment are batched together
+            batch = self._next_batch()
+            if batch:
+                await self._run(worker, batch)
+
+    def _next_batch(self) -> list[SentenceUnit]:
+        """The next batch, of the lane that has waited longest for its turn."""
+        while self._lanes:
+            lane, queue = next(iter(self._lanes.items()))
+            batch = form_batch(queue, self._pace.budget((lane.folder, lane.options)))
+            if queue:
+                self._lanes.move_to_end(lane)
+            else:
+                del self._lanes[lane]
+            if batch:
+                return batch
+        self._work.clear()
+        return []
+
+    async def _run(self, worker: AnsweringWorker, batch: list[SentenceUnit]) -> None:
+        lane = batch[0].lane
+        message = {
+            "do": "translate",
+            "folder": lane.folder,
+            "version": lane.version,
+            "source": lane.source,
+            "target": lane.target,
+            "options": lane.options,
+            "texts": [unit.text for unit in batch],
+        }
+        try:
+            answer = await asyncio.wait_for(worker.ask(message), self._timeout)
+        except (WorkerLostError, TimeoutError):
+            self._try_again(batch)
+        except WorkerRefusedError as error:
+            LOG.error("a batch was refused: %s", error)
+            self._fail(batch, UnavailableError("the model for this direction cannot be used: see the server's log"))
+        except WorkerFailedError as error:
+            LOG.error("a batch failed: %s", error)
+            self._fail(batch, InternalError("the translation failed: see the server's log"))
+        except asyncio.CancelledError:
+            self._fail(batch, UnavailableError("the server stops", retry_after=RETRY))
+            raise
+        else:
+            seconds: float = answer["seconds"]
+            characters = sum(unit.cost for unit in batch)
+            self._pace.learn((lane.folder, lane.options), characters, seconds)
+            self._counters.batch(len(batch), sum(len(unit.text) for unit in batch), seconds)
+            for unit, result in zip(batch, answer["found"], strict=True):
+                self._forget(unit)
+                self._cache.put(lane, unit.text, result)
+                unit.result.set_result(result)
+
+    def _try_again(self, batch: list[SentenceUnit]) -> None:
+        """Queue the sentences of a worker that died once more, each by itself: one may have been the reason."""
+        for unit in batch:
+            if unit.alone:
+                self._fail([unit], UnavailableError("the worker was restarted, try again", retry_after=RETRY))
+                continue
+            unit.alone, unit.taken = True, False
+            for request, client in unit.waiting.items():
+                self._enqueue(unit, client, request)
+            if not unit.waiting:
+                self._forget(unit)
+
+    def _fail(self, batch: list[SentenceUnit], error: ServiceError) -> None:
+        for unit in batch:
+            self._forget(unit)
+            unit.result.set_exception(error)

@@ -1,0 +1,1 @@
+"""Security: API keys, rate limits, and the headers of every response."""

@@ -1,0 +1,54 @@
+"""A request for translation and its results, in the terms of no API in particular."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from headwise.decode.auto_source import AUTO_SOURCE
+from headwise.decode.translation import Translation
+from headwise.text.language.detect import Detection
+
+AUTO: str = AUTO_SOURCE
+
+
+@dataclass(frozen=True)
+class RequestOptions:
+    """What a request may choose; None: as the settings say."""
+
+    format: Literal["text", "html"] = "text"
+    alternatives: int = 0
+    beam: int | None = None
+    alignments: bool = False
+    pivot: bool | None = None
+    model: str | None = None
+    """The name of a model; without one, the first that has the direction translates."""
+
+    def search(self, beam: int) -> str:
+        """The search options as the workers take them; `beam` is the default width."""
+        chosen: dict[str, object] = {"beam": self.beam or beam, "candidates": 1 + self.alternatives}
+        if self.alignments:
+            chosen["alignments"] = True
+        return json.dumps(chosen, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class TextTranslation:
+    """The translation of one text of a request."""
+
+    text: str
+    source: str
+    """Short code of the language that it was translated from."""
+    target: str
+    alternatives: tuple[str, ...] = ()
+    detected: Detection | None = None
+    """The detection of its language, where the request left that open."""
+    pivot: str = ""
+    """The language that it was translated through, if any."""
+    corrected: bool = False
+    """Whether it is a user's correction."""
+    details: Translation | None = None
+    """Scores, tokens and alignments; None where no model translated, or markup was put in."""
+    models: tuple[str, ...] = ()
+    """Names of the models that translated it."""

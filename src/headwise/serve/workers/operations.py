@@ -1,0 +1,91 @@
+"""What a worker can be asked to do: one function per operation, JSON in and JSON out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headwise.decode.translation import TranslateOptions, Translation
+from headwise.decode.translator import Translator
+from headwise.errors import HeadwiseError
+from headwise.serve.workers.model_pool import ModelPool
+
+Json = dict[str, Any]
+
+
+class Operations:
+    """The operations of one worker, with the models that it has loaded."""
+
+    def __init__(self, memory: float, device: str) -> None:
+        def open_translator(folder: Path) -> Translator:
+            return Translator(folder, device=device, say=lambda text: None)
+
+        self._translators = ModelPool(open_translator, memory)
+        self._table: dict[str, Callable[[Json], Any]] = {
+            "translate": self.translate,
+            "describe": self.describe,
+            "close_idle": self.close_idle,
+        }
+
+    def run(self, message: Json) -> Json:
+        """The answer to a message; whatever goes wrong is part of it, so that the worker lives on."""
+        try:
+            return {"answer": self._table[message["do"]](message), "bytes": self._translators.bytes}
+        except HeadwiseError as error:
+            return {"refused": str(error)}
+        except MemoryError:
+            return {"failed": "out of memory"}
+        except Exception as error:  # a bug must cost one batch, not the server
+            return {"failed": f"{type(error).__name__}: {error}"}
+
+    def translate(self, message: Json) -> Json:
+        """Translate sentences that have the same model, direction and options; `seconds` without loading the model."""
+        translator = self._translators.get(Path(message["folder"]), message["version"])
+        options = options_from_json(json.loads(message["options"]))
+        texts: list[str] = message["texts"]
+        began = time.perf_counter()
+        found = translator.translate(texts, source=message["source"], target=message["target"], options=options)
+        return {"found": [translation_to_json(each) for each in found], "seconds": time.perf_counter() - began}
+
+    def describe(self, message: Json) -> Json:
+        """The directions of a model, which for a published one only its tokenizer knows."""
+        task = self._translators.get(Path(message["folder"]), message["version"]).task
+        return {"directions": list(task.directions), "sources": list(task.sources)}
+
+    def close_idle(self, message: Json) -> int:
+        """Close models that were not used for some seconds; how many are left."""
+        self._translators.close_idle(message["seconds"])
+        return len(self._translators)
+
+
+def options_from_json(given: Json) -> TranslateOptions:
+    """The search options in a message."""
+    return TranslateOptions(**given)
+
+
+def translation_to_json(translation: Translation) -> Json:
+    """A translation as a message, without what has its default value."""
+    message: Json = {"text": translation.text, "score": translation.score, "tokens": translation.tokens}
+    if translation.alignment:
+        message["alignment"] = translation.alignment
+    if translation.alternatives:
+        message["alternatives"] = [translation_to_json(each) for each in translation.alternatives]
+    if not translation.complete:
+        message["complete"] = False
+    if translation.missing_numbers:
+        message["missing_numbers"] = translation.missing_numbers
+    return message
+
+
+def translation_from_json(message: Json) -> Translation:
+    """The translation in a message."""
+    return replace(
+        Translation(**message),
+        alignment=[(source, target) for source, target in message.get("alignment", ())],
+        alternatives=[translation_from_json(each) for each in message.get("alternatives", ())],
+        missing_numbers=tuple(message.get("missing_numbers", ())),
+    )
