@@ -6,6 +6,7 @@ Reading and writing a document blocks, so it is done in threads; each waits ther
 from __future__ import annotations
 
 import asyncio
+import codecs
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath
@@ -58,9 +59,12 @@ class DocumentService:
         """Translate texts with HTML markup."""
 
         def one(text: str, remote: RemoteTranslator) -> str:
-            document = read_html(text.encode("utf-8"), ReadOptions())
+            try:
+                document = read_html(codecs.BOM_UTF8 + text.encode(), ReadOptions())  # whatever charset it declares
+            except DataError as error:
+                raise InvalidRequestError(f"Invalid request: {error}") from None
             found = translate_texts(remote, document.segments, Languages(source, target))
-            return document.write([each.text for each in found]).decode("utf-8")
+            return document.write([each.text for each in found]).decode("utf-8-sig")
 
         runs = [self._run(self._html, lambda remote, text=text: one(text, remote), options, client) for text in texts]  # type: ignore[misc]
         return list(await asyncio.gather(*runs))

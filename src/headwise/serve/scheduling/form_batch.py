@@ -13,6 +13,9 @@ from headwise.serve.scheduling.sentence_unit import SentenceUnit
 
 CROWD = 2.0
 """How much larger a batch may be while each of its sentences is of another request: all of them would wait anyway."""
+CROWD_SENTENCES = 16
+"""Sentences of different requests that are translated together however long it takes: on a slow or busy machine, too
+small batches would make everyone wait longer still."""
 
 
 def form_batch(queue: FairQueue[SentenceUnit], budget: float) -> list[SentenceUnit]:
@@ -28,7 +31,10 @@ def form_batch(queue: FairQueue[SentenceUnit], budget: float) -> list[SentenceUn
             continue
         crowd = turns < requests
         size += unit.cost
-        full = size > budget * (CROWD if crowd else 1.0) or (completes and not crowd)
+        if crowd:
+            full = size > budget * CROWD and len(batch) >= CROWD_SENTENCES
+        else:
+            full = size > budget or completes
         if batch and (full or unit.alone):
             break
         _, last = queue.take()

@@ -7,9 +7,10 @@ client is gone or its time is up, takes what it still waits for out of the queue
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -25,6 +26,8 @@ LOG = logging.getLogger("headwise.serve")
 
 RETRY = 2.0
 """Seconds after which a client that was refused may try again."""
+UPKEEP = 10.0
+"""Seconds without work after which a worker looks for models that it may close."""
 SHARE = 0.5
 """Share of the queue that one client may fill."""
 
@@ -47,9 +50,12 @@ class Scheduler:
         queue: int = 4_000_000,
         cache: int = 0,
         timeout: float = 600.0,
+        idle: float = 3600.0,
         counters: Counters | None = None,
     ) -> None:
-        self._lanes: OrderedDict[Lane, FairQueue[SentenceUnit]] = OrderedDict()
+        self._lanes: dict[Lane, FairQueue[SentenceUnit]] = {}
+        self._turns: dict[Lane, int] = {}
+        self._batches = 0
         self._units: dict[tuple[Lane, str], SentenceUnit] = {}
         self._admitted: defaultdict[str, int] = defaultdict(int)
         self._numbers = itertools.count()
@@ -59,6 +65,7 @@ class Scheduler:
         self._timeout = timeout
         self._cache = ResultCache(cache)
         self._counters = counters or Counters()
+        self._idle = idle
 
     @property
     def waiting(self) -> int:
@@ -108,7 +115,10 @@ class Scheduler:
         return unit
 
     def _enqueue(self, unit: SentenceUnit, client: str, request: int) -> None:
-        self._lanes.setdefault(unit.lane, FairQueue()).add(client, request, unit)
+        if unit.lane not in self._lanes:
+            self._lanes[unit.lane] = FairQueue()
+            self._turns[unit.lane] = self._batches - 1  # before the lane of the running batch, after those that wait
+        self._lanes[unit.lane].add(client, request, unit)
         self._work.set()
 
     def _leave(self, lane: Lane, request: int, client: str, units: list[SentenceUnit]) -> None:
@@ -117,12 +127,15 @@ class Scheduler:
         if queue is not None:
             queue.remove_request(client, request)
             if not queue:
-                del self._lanes[lane]
+                self._close_lane(lane)
         for unit in units:
             unit.waiting.pop(request, None)
             if not unit.waiting and not unit.taken and not unit.result.done():
                 self._counters.cancelled += 1
                 self._forget(unit)
+
+    def _close_lane(self, lane: Lane) -> None:
+        del self._lanes[lane], self._turns[lane]
 
     def _forget(self, unit: SentenceUnit) -> None:
         if self._units.get((unit.lane, unit.text)) is unit:
@@ -134,21 +147,35 @@ class Scheduler:
         """Give batches to a worker, one after the other, for ever."""
         while True:
             await worker.wait_ready()
-            await self._work.wait()
+            if not await self._work_within(UPKEEP):
+                await self._close_idle(worker)
+                continue
             await asyncio.sleep(0)  # requests that have arrived in the same moment are batched together
             batch = self._next_batch()
             if batch:
                 await self._run(worker, batch)
 
+    async def _work_within(self, seconds: float) -> bool:
+        """Whether there is work, now or within some seconds."""
+        if not self._work.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._work.wait(), seconds)
+        return self._work.is_set()
+
+    async def _close_idle(self, worker: AnsweringWorker) -> None:
+        """Let a worker that has nothing to do close models that were not used for long."""
+        with contextlib.suppress(WorkerLostError, WorkerFailedError):
+            await worker.ask({"do": "close_idle", "seconds": self._idle})
+
     def _next_batch(self) -> list[SentenceUnit]:
         """The next batch, of the lane that has waited longest for its turn."""
         while self._lanes:
-            lane, queue = next(iter(self._lanes.items()))
-            batch = form_batch(queue, self._pace.budget((lane.folder, lane.options)))
-            if queue:
-                self._lanes.move_to_end(lane)
-            else:
-                del self._lanes[lane]
+            lane = min(self._turns, key=self._turns.__getitem__)
+            batch = form_batch(self._lanes[lane], self._pace.budget((lane.folder, lane.options)))
+            self._batches += bool(batch)
+            self._turns[lane] = self._batches
+            if not self._lanes[lane]:
+                self._close_lane(lane)
             if batch:
                 return batch
         self._work.clear()
