@@ -6,6 +6,7 @@ import contextlib
 import logging
 import socket
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 
@@ -26,14 +27,23 @@ class DrainingServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
+        self._until = 0.0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to drain: the socket stays open, so that new requests are told to go elsewhere (503)."""
         if self._service.draining:
             self.force_exit = self.should_exit = True
             return
+        seconds = self._service.settings.drain
+        LOG.info("draining: requests that run are finished, for %g seconds at most", seconds)
+        self._until = time.monotonic() + seconds
         self._service.draining = True
-        LOG.info("draining: requests that run are finished, for %g seconds at most", self._service.settings.drain)
-        self.should_exit = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look, ten times per second, whether the server is to end: when nothing runs any more, or the time is up."""
+        if self._service.draining and (not self.server_state.tasks or time.monotonic() >= self._until):
+            self.should_exit = True
+        return await super().on_tick(counter)
 
 
 def run_server(settings: ServeSettings, say: Callable[[str], None] = lambda text: None) -> None:
@@ -56,7 +66,7 @@ def run_server(settings: ServeSettings, say: Callable[[str], None] = lambda text
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies or None,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=max(1, round(settings.drain)),
+        timeout_graceful_shutdown=1,
     )
     directions = len(service.catalogue.directions)
     say(f"serving {directions} directions of {len(service.catalogue.models)} models on http://{host}:{port}")

@@ -94,6 +94,7 @@ async def parse_multipart(request: Request, body: bytes) -> tuple[list[tuple[str
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
                 files[name] = value.filename or "", await value.read()
+                await value.close()
             else:
                 value.encode()
                 fields.append((name, value))

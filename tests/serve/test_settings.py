@@ -1,0 +1,57 @@
+"""Settings: the same names in a file, the environment and options; mistakes are one line."""
+
+from pathlib import Path
+
+import pytest
+
+from headwise.errors import ConfigError
+from headwise.serve.settings import ServeSettings, load_settings, setting_help, setting_kinds
+from tests.commands import wrong
+
+
+def test_options_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text('port = 1\nhost = "::1"\nrate = 3\nkey_required = true\n')
+    found = load_settings(file, {"HEADWISE_SERVE_PORT": "2", "HEADWISE_SERVE_RATE": "4", "OTHER": "x"}, {"port": 3})
+    assert (found.port, found.host, found.rate, found.key_required) == (3, "::1", 4, True)
+
+
+def test_strings_stay_strings() -> None:
+    found = load_settings(environment={"HEADWISE_SERVE_MODELS": "5", "HEADWISE_SERVE_LOG": "debug"})
+    assert (found.models, found.log) == ("5", "debug")
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"HEADWISE_SERVE_PORT": "x"}, "serve.port must be a whole number, not 'x'"),
+        ({"HEADWISE_SERVE_PORT": "70000"}, "serve.port must be at most 65,535"),
+        ({"HEADWISE_SERVE_POTR": "1"}, "unknown key serve.potr: did you mean serve.port"),
+        ({"HEADWISE_SERVE_FILES": "perhaps"}, "serve.files must be true or false"),
+        ({"HEADWISE_SERVE_LOG": "loud"}, "serve.log must be one of warning, info, debug"),
+        ({"HEADWISE_SERVE_TIMEOUT": "0"}, "serve.timeout must be above 0"),
+    ],
+)
+def test_mistakes_are_named(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(environment=environment)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_setting_is_an_option_with_a_line_of_help() -> None:
+    assert setting_help().keys() == setting_kinds().keys()
+    assert all(setting_help().values())
+
+
+def test_every_setting_is_documented() -> None:
+    text = (Path(__file__).parent.parent.parent / "docs" / "serve.md").read_text(encoding="utf-8")
+    defaults = ServeSettings()
+    missing = [name for name in setting_kinds() if f"| `{name}` |" not in text]
+    assert not missing
+    assert f"| `port` | {defaults.port} |" in text
+
+
+def test_the_command_refuses_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert "serve.port must be" in wrong(capsys, "serve", "--port", "x")
+    assert "No such file" in wrong(capsys, "serve", "--models", tmp_path / "none")
