@@ -101,6 +101,8 @@ ONLY_PARSED = {
     "/shared/": "needs a disk that several machines share",
     "recipes/": "needs a corpus that is not shipped",
     "docs/results/": "a measurement at full size",
+    "headwise serve": "runs until it is stopped (tests/serve runs it)",
+    "keys remove": "needs the key of an earlier line",
 }
 
 
