@@ -68,13 +68,6 @@ def test_a_text_in_capitals() -> None:
     assert found.text == found.text.upper()
 
 
-def test_a_term_that_is_too_long_for_the_model_is_put_in_place() -> None:
-    long = " ".join(["Apfel"] * 600)
-    found = translator().translate("The cat sees an apple.", glossary=Glossary({"cat": long}))
-    assert long in found.text
-    assert [use.status for use in found.terms] == [USED]
-
-
 def test_a_glossary_for_two_directions() -> None:
     both = Translator(translator(both_directions=True)._served.loaded, device="cpu")
     found = both.translate(
