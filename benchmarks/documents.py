@@ -5,8 +5,9 @@
 
 Files of every known format are looked for below the folders. "unchanged": the file comes back byte for byte, or, in zip
 formats, each of its parts does. "changed texts": every text is replaced by another, and reading the result gives just
-those. Files of two languages (PO) are filled, and must come back once they are. Files that are refused are listed with
-the reason.
+those. Files of two languages (PO, XLIFF, TMX) are filled, and must come back once they are; then each text gets another
+translation, after which its source is still the same, and the same translations change nothing. Files that are refused
+are listed with the reason.
 """
 
 import argparse
@@ -17,12 +18,13 @@ import time
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from rows import Row, add_output, show, write
 
 from headwise.documents.document import ReadOptions
-from headwise.documents.formats.format_table import BY_SUFFIX, format_of
+from headwise.documents.formats.format_table import BY_SUFFIX, DocumentFormat, format_of
 from headwise.documents.marked_text import MarkedText
 from headwise.errors import DataError
 
@@ -58,7 +60,8 @@ def same(one: bytes, other: bytes) -> bool:
 def try_file(path: Path) -> tuple[str, str]:
     """The outcome for one file, and what is to be told about it."""
     data, kind = path.read_bytes(), format_of(path.name)
-    options = ReadOptions(columns=("1",) if path.suffix.lower() in (".csv", ".tsv") else ())
+    columns = ("1",) if path.suffix.lower() in (".csv", ".tsv") else ()
+    options = ReadOptions(target="fr" if kind.is_bilingual else None, columns=columns)
     try:
         document = kind.read(data, options)
     except DataError as error:
@@ -71,11 +74,24 @@ def try_file(path: Path) -> tuple[str, str]:
     if not same(data, written):
         return "altered", "comes back altered"
     if kind.is_bilingual:
-        return "unchanged", ""
+        return translated_again(kind, data, options)
     given = [changed(segment) for segment in document.segments]
     again = kind.read(document.write(given), options)
     if [text.text for text in again.segments] != [text.text for text in given]:
         return "unchanged", "changed texts do not come back"
+    return "changed texts", ""
+
+
+def translated_again(kind: DocumentFormat, data: bytes, options: ReadOptions) -> tuple[str, str]:
+    """The outcome for a file of two languages whose texts all get another translation."""
+    options = replace(options, again=True)
+    document = kind.read(data, options)
+    written = document.write([changed(segment) for segment in document.segments])
+    again = kind.read(written, options)
+    if [text.text for text in again.segments] != [text.text for text in document.segments]:
+        return "unchanged", "sources do not come back"
+    if again.write([changed(segment) for segment in again.segments]) != written:
+        return "unchanged", "the same translations change the file"
     return "changed texts", ""
 
 

@@ -16,7 +16,7 @@ from headwise.documents.translate_document import DocumentOptions, translate_doc
 from headwise.errors import DataError, HeadwiseError
 from tests.documents.formats.test_docx import docx
 from tests.documents.formats.test_odf import odt
-from tests.documents.office.packages import contents, package
+from tests.documents.office.packages import with_part
 from tests.documents.test_translate_document import catalogue, expected
 from tests.taught import taught
 
@@ -31,12 +31,6 @@ def translator() -> Translator:
 
 def word() -> bytes:
     return docx("<w:p><w:r><w:t>The cat sees an apple.</w:t></w:r></w:p>")
-
-
-def with_part(data: bytes, name: str, content: str | None) -> bytes:
-    """A package with another content in one part, or without it."""
-    parts = {**contents(data), name: content}
-    return package({each: text for each, text in parts.items() if text is not None})
 
 
 def large_part() -> bytes:

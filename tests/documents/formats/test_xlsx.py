@@ -5,7 +5,15 @@ import pytest
 from headwise.documents.formats.xlsx import read_xlsx
 from headwise.documents.marked_text import MarkedText
 from headwise.errors import DataError
-from tests.documents.office.packages import check_damage, check_round_trip, contents, open_package, read, shapes
+from tests.documents.office.packages import (
+    check_damage,
+    check_round_trip,
+    contents,
+    open_package,
+    read,
+    shapes,
+    with_part,
+)
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 SHEET = "officedocument.spreadsheetml"
@@ -42,6 +50,7 @@ EXPECTED = [
     "Other",
     "Simple",
     "With [bold] words",
+    "Price",
     "First line| second",
     "漢字",
     "Choose",
@@ -62,7 +71,8 @@ def test_round_trip() -> None:
     assert '<formula1>"Yes,No"</formula1>' in sheet
     assert "&amp;LÓúr fírm &amp;&amp; sóñs&amp;RPágé &amp;P óf &amp;N" in sheet
     assert 'name="Data"' in written["xl/workbook.xml"]
-    assert "<si><t>Price</t></si>" in written["xl/sharedStrings.xml"]
+    assert "<si><t>Prícé</t></si>" in written["xl/sharedStrings.xml"]
+    assert '<tableColumn name="Prícé"/>' in written["xl/tables/table1.xml"]
     assert '<t xml:space="preserve">Fírst líñé\nsécóñd</t>' in written["xl/sharedStrings.xml"]
 
 
@@ -85,6 +95,23 @@ def test_names_of_sheets_stay_valid_and_different() -> None:
 def test_names_in_formulas_stay(formula: str) -> None:
     document = read(read_xlsx, xlsx(f"<row><c><f>{formula}</f></c></row>"))
     assert not {"Summary", "Other"} & {*shapes(document)}
+
+
+@pytest.mark.parametrize("cell", ["<f>SUM(Table1[Price])</f>", '<is t="inlineStr"/>', '<f t="x">[1]Data!A1</f>'])
+def test_headings_that_are_looked_up_stay(cell: str) -> None:
+    assert "Price" not in shapes(read(read_xlsx, xlsx(f"<row><c>{cell}</c></row>")))
+
+
+def test_headings_of_one_table_stay_different() -> None:
+    columns = "".join(f'<tableColumn name="{name}"/>' for name in ("Price", "Simple", "12", "First line_x000a_second"))
+    data = with_part(xlsx(), "xl/tables/table1.xml", f"<table {MAIN}>{columns}</table>")
+    document = read(read_xlsx, data)
+    assert not any("First line" in text for text in shapes(document)), "a heading of two lines is no single text"
+    new = [MarkedText(["Prix"]) if text.text in ("Price", "Simple") else text for text in document.segments]
+    written = contents(document.write(new))
+    assert written["xl/tables/table1.xml"] == contents(data)["xl/tables/table1.xml"]
+    assert "<t>Price</t>" in written["xl/sharedStrings.xml"]
+    assert "<t>Simple</t>" in written["xl/sharedStrings.xml"]
 
 
 def test_bad_files_are_refused() -> None:

@@ -32,6 +32,12 @@ def open_package(parts: Mapping[str, tuple[str, str]]) -> bytes:
     return package({"[Content_Types].xml": types, **{name: text for name, (_, text) in parts.items()}})
 
 
+def with_part(data: bytes, name: str, content: str | None) -> bytes:
+    """A package with another content in one part, or without it."""
+    parts = {**contents(data), name: content}
+    return package({each: text for each, text in parts.items() if text is not None})
+
+
 def read(reader: Reader, data: bytes) -> Document:
     return reader(data, ReadOptions())
 

@@ -29,7 +29,13 @@ def test_values_are_texts() -> None:
 
 
 def test_files_come_back() -> None:
-    for data in (FILE, FILE.replace(b"\n", b"\r\n"), b"a=Gr\xfc\xdfe\n", "a=Grüße\nb=Hello".encode()):
+    for data in (
+        FILE,
+        FILE.replace(b"\n", b"\r\n"),
+        b"a=Gr\xfc\xdfe\n",
+        "a=Grüße\nb=Hello".encode(),
+        "a=Hello".encode("utf-16"),
+    ):
         check_round_trip(read_properties, data)
 
 

@@ -1,11 +1,13 @@
 """Java .properties files: values are texts; keys, separators, comments and the encoding stay.
 
-A file with bytes beyond ASCII that are valid UTF-8 is UTF-8; any other is ISO-8859-1, where characters beyond it are
-written as `\\uXXXX`. In values with arguments such as `{0}` apostrophes are doubled, as `MessageFormat` requires.
+A file with a byte order mark is UTF-16 or UTF-8, and one with bytes beyond ASCII that are valid UTF-8 is UTF-8. Any
+other is ISO-8859-1, where characters beyond it are written as `\\uXXXX`. In values with arguments such as `{0}`
+apostrophes are doubled, as `MessageFormat` requires.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Sequence
 
@@ -27,7 +29,7 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 def read_properties(data: bytes, options: ReadOptions) -> Document:
     """Read a .properties file."""
-    if b"\0" in data:
+    if b"\0" in data and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError("this is no .properties file: it has zero bytes")
     source = SourceText(data, _encoding(data))
     ascii_only = source.encoding == "iso-8859-1"
