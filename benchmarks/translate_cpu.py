@@ -9,7 +9,8 @@
 
 A random Transformer base, 64 sentences of 25 tokens, translations of 25. The fastest repeat counts; for batches of one
 sentence the median and the 95th percentile are reported too. CPU seconds beside the clock reveal a busy machine. The
-int8 peak of the CPU is measured in between (int8_peak.py), and systems in int8 are compared with it.
+int8 peak of the CPU is measured in between (int8_peak.py), and systems in int8 are compared with it, both by CPU
+seconds, which other processes disturb least.
 """
 
 import argparse
@@ -103,19 +104,19 @@ def measure(
             row["median ms"] = round(statistics.median(clock[name]) * 1e3, 1)
             row["95 % ms"] = round(sorted(clock[name])[math.ceil(0.95 * len(clock[name])) - 1] * 1e3, 1)
         if name.endswith("int8"):
-            row |= of_peak(runs[name][0], batch, beam, length, min(clock[name]), peaks)
+            row |= of_peak(runs[name][0], batch, beam, length, min(work[name]), peaks)
         rows.append(row)
     return rows
 
 
 def of_peak(loaded: LoadedModel, batch: int, beam: int, length: int, seconds: float, peaks: Mapping[int, float]) -> Row:
-    """The share of the int8 peak of as many threads that a batch in so many seconds has reached.
+    """The share of the int8 peak of as many threads that a batch in so many CPU seconds has reached.
 
     The first step of a search has one hypothesis per sentence, the others have `beam`.
     """
     steps = batch * (1 + beam * (length - 1))
-    rate = multiply_adds(loaded).of(batch * (length + 1), steps) / seconds
     threads = torch.get_num_threads()
+    rate = threads * multiply_adds(loaded).of(batch * (length + 1), steps) / seconds
     row: Row = {f"peak GOP/s, {count} thread{'s' * (count > 1)}": round(2e-9 * peak) for count, peak in peaks.items()}
     return {"GOP/s": round(2e-9 * rate), "% of int8 peak": round(100 * rate / peaks[threads], 1), **row}
 
