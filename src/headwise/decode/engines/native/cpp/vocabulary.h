@@ -60,13 +60,13 @@ class Vocabulary {
                             Write::kStore);
           for (int row = first; row < last; row++) {
             float* of_row = logits + size_t(row - first) * kStride;
-            add_chunk(of_row, panels * kPanel, row, chunk);
+            const float top = add_chunk(of_row, panels * kPanel, row, chunk);
             if (ranking.table) {
               const int begins = first_panel * kPanel;
               const int real = std::min(panels * kPanel, matrix.outputs() - begins);
               std::copy_n(of_row, real, ranking.table + size_t(row) * matrix.outputs() + begins);
             }
-            keep_best(of_row, panels * kPanel, first_panel * kPanel, ranking, best + size_t(row) * ranking.count);
+            keep_best(of_row, panels * kPanel, top, first_panel * kPanel, ranking, best + size_t(row) * ranking.count);
           }
         }
       }
@@ -203,10 +203,12 @@ class Vocabulary {
   // The logarithm in double precision: rounded to float, it is the same with any C library.
   static float logarithm(float x) { return float(std::log(double(x))); }
 
-  void add_chunk(const float* logits, int width, int row, int chunk) {
+  // Adds the logits of a chunk to the softmax of a row, and returns the largest one.
+  float add_chunk(const float* logits, int width, int row, int chunk) {
     const float top = kernels_.largest(logits, width);
     maxima_[size_t(row) * stride_ + chunk] = top;
     sums_[size_t(row) * stride_ + chunk] = sum_of(logits, width, top);
+    return top;
   }
 
   // Clips a log-probability that rounding has put above 0; this order of the comparison keeps NaN.
@@ -245,9 +247,9 @@ class Vocabulary {
     return top - normaliser;
   }
 
-  // Merges the logits [width] of the tokens from `first` on into the best ones so far.
-  void keep_best(float* logits, int width, int first, const Ranking& ranking, Candidate* best) const {
-    if (!ranking.count) {
+  // Merges the logits [width] of the tokens from `first` on, the largest of which is `top`, into the best ones so far.
+  void keep_best(float* logits, int width, float top, int first, const Ranking& ranking, Candidate* best) const {
+    if (!ranking.count || top < best[ranking.count - 1].logit) {
       return;
     }
     for (int i = 0; i < ranking.banned_count; i++) {

@@ -147,7 +147,7 @@ void attend_together(const Query* queries, const Past& past, float* weights) {
       float* at = weights + r * stride + block * kSlots;
       HEADWISE_UNROLL
       for (int part = 0; part < kParts; part++, at += kWidth) {
-        const Vector weight = exponential(subtract(load(at), top));
+        const Vector weight = bounded_exponential(subtract(load(at), top));
         const Vector open = choose(queries[r].mask[block] >> part * kWidth, weight, all(0.0f));
         sum.part[part] = add(sum.part[part], open);
         store(at, open);

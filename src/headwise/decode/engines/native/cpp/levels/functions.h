@@ -8,23 +8,22 @@ namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-// e^x to a relative error of about 1e-7: 2^n times a polynomial of the rest. NaN stays NaN; below e^-87 the result does
-// not get smaller, so that it is never subnormal: some CPUs are slow then.
-inline Vector exponential(Vector x) {
-  x = larger(all(-87.0f), x);  // the order keeps NaN
-  x = smaller(all(88.7f), x);
-  const Vector whole = rounded(multiply(x, all(1.44269504f)));
-  Vector rest = fused_negative(whole, all(0.693359375f), x);  // ln 2 in two parts
-  rest = fused_negative(whole, all(-2.12194440e-4f), rest);
-  Vector sum = all(1.0f / 720);
-  sum = fused(sum, rest, all(1.0f / 120));
-  sum = fused(sum, rest, all(1.0f / 24));
-  sum = fused(sum, rest, all(1.0f / 6));
-  sum = fused(sum, rest, all(0.5f));
-  sum = fused(sum, rest, all(1.0f));
+// e^x for x of at most 88, as 2^n times a polynomial of the rest, whose relative error is 1e-7. NaN stays NaN; below
+// e^-86 the result does not get smaller, so that it is never subnormal: some CPUs are slow then.
+inline Vector bounded_exponential(Vector x) {
+  const Vector power = larger(all(-125.0f), multiply(x, all(1.44269504f)));  // of two; the order keeps NaN
+  const Vector whole = rounded(power);
+  const Vector rest = subtract(power, whole);
+  Vector sum = all(0.0013264727f);
+  sum = fused(sum, rest, all(0.009671513f));
+  sum = fused(sum, rest, all(0.055507336f));
+  sum = fused(sum, rest, all(0.24022242f));
+  sum = fused(sum, rest, all(0.693147f));
   sum = fused(sum, rest, all(1.0f));
   return times_power_of_two(sum, whole);
 }
+
+inline Vector exponential(Vector x) { return bounded_exponential(smaller(all(88.0f), x)); }  // the order keeps NaN
 
 inline Vector sigmoid(Vector x) {
   const Vector one = all(1.0f);
@@ -41,7 +40,7 @@ inline Vector error_function(Vector x) {
   sum = fused(sum, t, all(1.421413741f));
   sum = fused(sum, t, all(-0.284496736f));
   sum = fused(sum, t, all(0.254829592f));
-  const Vector tail = exponential(fused_negative(size, size, all(0.0f)));
+  const Vector tail = bounded_exponential(fused_negative(size, size, all(0.0f)));
   return with_sign_of(fused_negative(multiply(sum, t), tail, one), x);
 }
 

@@ -24,7 +24,7 @@ float sum_of_exponentials(const float* values, const float* factors, int width, 
     HEADWISE_UNROLL
     for (int part = 0; part < kParts; part++) {
       const int at = k + part * kWidth;
-      const Vector share = exponential(subtract(load(values + at), all(top)));
+      const Vector share = bounded_exponential(subtract(load(values + at), all(top)));
       sum.part[part] = factors ? fused(share, load(factors + at), sum.part[part]) : add(sum.part[part], share);
     }
   }
