@@ -10,6 +10,7 @@
 #include "kernels.h"
 #include "matrix.h"
 #include "model.h"
+#include "shortlist.h"
 #include "threads.h"
 #include "vocabulary.h"
 
@@ -131,14 +132,14 @@ class Engine {
   // Packs tokens for `restrict`.
   std::shared_ptr<const Selection> select(const int64_t* tokens, int count) {
     restart_after_fork();
-    return std::make_shared<Selection>(*threads_, *model_.output, std::vector<int32_t>(tokens, tokens + count));
+    return std::make_shared<Selection>(*threads_, selectable(), std::vector<int32_t>(tokens, tokens + count));
   }
 
   // Restricts the sentences of a search to the `common` tokens and their own (see shortlist.h).
   void restrict(Caches& caches, std::shared_ptr<const Selection> common, const int64_t* tokens, const int64_t* counts,
                 float sure) {
     restart_after_fork();
-    caches.shortlist = std::make_shared<Shortlist>(*threads_, *model_.output, std::move(common), tokens, counts,
+    caches.shortlist = std::make_shared<Shortlist>(*threads_, selectable(), std::move(common), tokens, counts,
                                                    int(caches.sentences().size()), sure);
   }
 
@@ -159,6 +160,14 @@ class Engine {
       threads_.release();
       threads_ = std::make_unique<Threads>(count);
     }
+  }
+
+  // The output matrix as shortlists need it; most models have none.
+  const SelectableMatrix& selectable() {
+    if (!selectable_) {
+      selectable_ = std::make_unique<SelectableMatrix>(*threads_, *model_.output);
+    }
+    return *selectable_;
   }
 
   void make_room(const Side& side, int rows) {
@@ -433,6 +442,7 @@ class Engine {
   Model model_;
   BlockStore store_;
   Vocabulary vocabulary_;
+  std::unique_ptr<SelectableMatrix> selectable_;
   std::mutex mutex_;
   std::unique_ptr<Threads> threads_;
   std::vector<Scratch> scratch_;

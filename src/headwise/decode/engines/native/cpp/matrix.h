@@ -41,12 +41,15 @@ class Matrix {
     std::fill_n(bias_.data(), padded, filler);
   }
 
-  // Copies an output (row) of another matrix with as many inputs and the same layout.
-  void take(int output, const Matrix& other, int row) {
-    copy_groups(other.groups(row), step(), groups(output), step());
+  // Copies an output (row) of another matrix with as many inputs and the same layout; `values` are its weights.
+  void take(int output, const Matrix& other, int row, const uint8_t* values) {
+    copy_groups(values, layout_.group, groups(output), step());
     scales_[output] = other.scales_[row];
     bias_[output] = other.bias_[row];
   }
+
+  // Copies the weights of one output, [inputs], in the form that `take` expects.
+  void copy_output(int output, uint8_t* to) const { copy_groups(groups(output), step(), to, layout_.group); }
 
   const Layout& layout() const { return layout_; }
   int inputs() const { return inputs_; }
@@ -73,7 +76,7 @@ class Matrix {
   int step() const { return layout_.strip * layout_.group; }
 
   // Copies the groups of one output, at these distances.
-  void copy_groups(const uint8_t* from, int from_step, uint8_t* to, int to_step) {
+  void copy_groups(const uint8_t* from, int from_step, uint8_t* to, int to_step) const {
     switch (layout_.group) {  // copies of a known size are single instructions
       case 2: return copy_groups_of<2>(from, from_step, to, to_step);
       case 4: return copy_groups_of<4>(from, from_step, to, to_step);
@@ -81,7 +84,7 @@ class Matrix {
     }
   }
   template <int Group>
-  void copy_groups_of(const uint8_t* from, int from_step, uint8_t* to, int to_step) {
+  void copy_groups_of(const uint8_t* from, int from_step, uint8_t* to, int to_step) const {
     for (int input = 0; input < inputs_; input += Group, from += from_step, to += to_step) {
       std::memcpy(to, from, Group);
     }

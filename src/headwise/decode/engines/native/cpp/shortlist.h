@@ -5,29 +5,60 @@
 // result does not depend on the other sentences.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "levels/compiler.h"
 #include "matrix.h"
 #include "threads.h"
 
 namespace headwise {
 
+// A matrix with a second copy of its weights, one output after the other. In the matrix each group of an output is in
+// another cache line, so packing selected outputs from there takes as long as some steps.
+class SelectableMatrix {
+ public:
+  SelectableMatrix(Threads& threads, const Matrix& matrix)
+      : matrix_(matrix), rows_(size_t(matrix.outputs()) * matrix.inputs()) {
+    threads.for_ranges(matrix.outputs(), [&](int begin, int end, int) {
+      for (int output = begin; output < end; output++) {
+        matrix.copy_output(output, row(output));
+      }
+    });
+  }
+
+  const Matrix& matrix() const { return matrix_; }
+  uint8_t* row(int output) const { return rows_.data() + size_t(output) * matrix_.inputs(); }
+  void prefetch(int output) const {
+    for (int input = 0; input < matrix_.inputs(); input += 64) {
+      HEADWISE_PREFETCH(row(output) + input);
+    }
+  }
+
+ private:
+  const Matrix& matrix_;
+  Array<uint8_t> rows_;
+};
+
 // Some outputs of a matrix, packed like it.
 struct Selection {
-  Selection(Threads& threads, const Matrix& whole, std::vector<int32_t> chosen)
-      : tokens(std::move(chosen)), matrix(whole.layout(), int(tokens.size()), whole.inputs()) {
+  Selection(Threads& threads, const SelectableMatrix& whole, std::vector<int32_t> chosen)
+      : tokens(std::move(chosen)), matrix(whole.matrix().layout(), int(tokens.size()), whole.matrix().inputs()) {
     threads.for_ranges(int(tokens.size()), [&](int begin, int end, int) {
       for (int output = begin; output < end; output++) {
-        matrix.take(output, whole, tokens[output]);
+        whole.prefetch(tokens[std::min(output + kAhead, end - 1)]);
+        matrix.take(output, whole.matrix(), tokens[output], whole.row(tokens[output]));
       }
     });
   }
 
   int panels() const { return matrix.panels(); }
   int width() const { return matrix.panels() * kPanel; }
+
+  static constexpr int kAhead = 8;  // outputs that are prefetched: the selected ones lie anywhere in memory
 
   std::vector<int32_t> tokens;  // ascending
   Matrix matrix;
@@ -42,13 +73,13 @@ class Shortlist {
   };
 
   // `tokens` of all sentences one after the other, `counts` per sentence; ascending in a sentence, none in `common`.
-  Shortlist(Threads& threads, const Matrix& whole, std::shared_ptr<const Selection> common, const int64_t* tokens,
-            const int64_t* counts, int sentences, float sure)
+  Shortlist(Threads& threads, const SelectableMatrix& whole, std::shared_ptr<const Selection> common,
+            const int64_t* tokens, const int64_t* counts, int sentences, float sure)
       : sure_(sure),
         common_(std::move(common)),
         sentences_(sentences),
-        others_(threads, whole, union_of(whole, tokens, counts, sentences)) {
-    std::vector<int32_t> place(whole.outputs());
+        others_(threads, whole, union_of(whole.matrix(), tokens, counts, sentences)) {
+    std::vector<int32_t> place(whole.matrix().outputs());
     for (size_t i = 0; i < others_.tokens.size(); i++) {
       place[others_.tokens[i]] = int32_t(i);
     }
