@@ -129,7 +129,8 @@ def test_version(capsys: Capture) -> None:
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("tokenizer", "completion", "info")])
 def test_an_unknown_option(command: str, capsys: Capture) -> None:
-    assert "--no-such" in wrong(capsys, command, "x", "--out", "y.png", "--no-such")
+    given = ("add", "x") if command == "keys" else ("x", "--out", "y.png")
+    assert "--no-such" in wrong(capsys, command, *given, "--no-such")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwise.documents.journal import Journal, journal_path
+from headwise.documents.journal import Journal, Stored, journal_path
 from headwise.documents.marked_text import MarkedText
 from tests.documents.marked_texts import marked_texts
 
@@ -17,7 +17,7 @@ def stored(path: Path, segments: list[MarkedText]) -> Path:
     """A journal in which each segment is its own translation, one line each."""
     journal = Journal(path, IDENTITY, segments)
     for number, segment in enumerate(segments):
-        journal.add([(segment, [f"note {number}"])])
+        journal.add([Stored(segment, [f"note {number}"])])
     journal.close()
     return path
 
@@ -31,12 +31,12 @@ def test_whole_lines_come_back_and_the_rest_is_written_again(segments: list[Mark
         path.write_bytes(data[: len(data) - cut])
         journal = Journal(path, IDENTITY, segments)
         done = len(journal.done)
-        assert journal.done == [(segment, [f"note {number}"]) for number, segment in enumerate(segments[:done])]
+        assert journal.done == [Stored(segment, [f"note {number}"]) for number, segment in enumerate(segments[:done])]
         assert done == len(segments) if cut == 0 else done < len(segments)
-        journal.add([(segment, [f"note {number + done}"]) for number, segment in enumerate(segments[done:])])
+        journal.add([Stored(segment, [f"note {number + done}"]) for number, segment in enumerate(segments[done:])])
         journal.close()
         again = Journal(path, IDENTITY, segments)
-        assert [text for text, _ in again.done] == segments
+        assert [each.text for each in again.done] == segments
         again.remove()
         assert not path.exists()
 
