@@ -127,7 +127,9 @@ def test_version(capsys: Capture) -> None:
     assert capsys.readouterr().out == f"headwise {headwise.__version__}\n"
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("tokenizer", "completion", "info")])
+@pytest.mark.parametrize(
+    "command", [name for name in COMMANDS if name not in ("tokenizer", "completion", "info", "keys")]
+)
 def test_an_unknown_option(command: str, capsys: Capture) -> None:
     given = ("add", "x") if command == "keys" else ("x", "--out", "y.png")
     assert "--no-such" in wrong(capsys, command, *given, "--no-such")

@@ -42,7 +42,7 @@ class ServedModel:
 
 
 @dataclass(frozen=True)
-class Step:
+class ModelStep:
     """A translation by one model, from and to languages by its own codes."""
 
     model: ServedModel
@@ -71,12 +71,12 @@ class Catalogue:
     """Models that cannot be used, and why."""
 
     @cached_property
-    def directions(self) -> dict[tuple[str, str], Step]:
+    def directions(self) -> dict[tuple[str, str], ModelStep]:
         """The step of each direction, by short codes; the first model that has it translates it."""
-        found: dict[tuple[str, str], Step] = {}
+        found: dict[tuple[str, str], ModelStep] = {}
         for model in self.models:
             for source, target in _directions(model.task):
-                found.setdefault((short_code(source), short_code(target)), Step(model, source, target))
+                found.setdefault((short_code(source), short_code(target)), ModelStep(model, source, target))
         return found
 
     @cached_property
@@ -101,7 +101,7 @@ class Catalogue:
         through = {(source, PIVOT), (PIVOT, target)}
         return (source, target) in self.directions or (pivots and through <= self.directions.keys())
 
-    def steps(self, source: str, target: str, *, pivots: bool, model: str | None = None) -> list[Step]:
+    def steps(self, source: str, target: str, *, pivots: bool, model: str | None = None) -> list[ModelStep]:
         """The models that translate a direction, one after the other: none for the same language, two by pivoting."""
         if model is not None:
             return [self._named(model, source, target)]
@@ -132,10 +132,10 @@ class Catalogue:
         known = ", ".join(model.name for model in self.models if kind in ("", model.kind))
         raise UnsupportedLanguageError(f"there is no model {name[:100]!r} here: there are {known or 'none'}")
 
-    def _named(self, name: str, source: str, target: str) -> Step:
+    def _named(self, name: str, source: str, target: str) -> ModelStep:
         model = self.model(name, "translation")
         try:
-            return Step(model, *model.task.direction(source, target))
+            return ModelStep(model, *model.task.direction(source, target))
         except ConfigError:
             raise UnsupportedLanguageError(
                 f"the model {name} does not translate from {source[:40]} to {target[:40]}"

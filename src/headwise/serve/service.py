@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from headwise.decode.translation import Translation
-from headwise.serve.catalogue import PIVOT, Catalogue, Step, read_catalogue
+from headwise.serve.catalogue import PIVOT, Catalogue, ModelStep, read_catalogue
 from headwise.serve.clients import Client
 from headwise.serve.corrections import Corrections
 from headwise.serve.counters import Counters
@@ -151,13 +151,13 @@ class Service:
         pivot, models = PIVOT if len(steps) > 1 else "", tuple(step.model.name for step in steps)
         return [each or replace(next(rest), pivot=pivot, models=models) for each in found]
 
-    def steps(self, source: str, target: str, options: RequestOptions) -> list[Step]:
+    def steps(self, source: str, target: str, options: RequestOptions) -> list[ModelStep]:
         """The models that translate a direction, one after the other."""
         pivots = self.settings.pivot if options.pivot is None else options.pivot
         return self.catalogue.steps(source, target, pivots=pivots, model=options.model)
 
     async def translate_plain(
-        self, texts: Sequence[str], steps: Sequence[Step], options: RequestOptions, client: str
+        self, texts: Sequence[str], steps: Sequence[ModelStep], options: RequestOptions, client: str
     ) -> list[Translation]:
         """Translate plain texts, model after model, sentence by sentence through the scheduler."""
         found = [Translation(text, 0.0) for text in texts]

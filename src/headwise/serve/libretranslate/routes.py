@@ -11,6 +11,7 @@ from starlette.routing import Route
 from headwise.serve.http.answers import Api, json_answer, while_connected
 from headwise.serve.http.gate import Gate
 from headwise.serve.libretranslate.given_fields import GivenFields, read_fields
+from headwise.serve.libretranslate.openapi_paths import describe_api
 from headwise.serve.service import Service
 from headwise.serve.service_errors import ForbiddenError, InvalidRequestError, ServiceError
 from headwise.serve.translate_request import RequestOptions, TextTranslation
@@ -32,6 +33,7 @@ class LibreTranslate:
             Route("/translate_file", self.translate_file, methods=["POST"]),
             Route("/download_file/{name}", self.download_file, methods=["GET"]),
             Route("/suggest", self.suggest, methods=["POST"]),
+            Route("/spec", self.spec, methods=["GET"]),
             Route("/frontend/settings", self.frontend_settings, methods=["GET"]),
         ]
         return Api("/", routes, error_body)
@@ -102,6 +104,10 @@ class LibreTranslate:
         texts, translations = fields.text("q"), fields.text("s")
         self._service.suggest(texts, translations, fields.text("source"), fields.text("target"))
         return json_answer({"success": True})
+
+    async def spec(self, request: Request) -> Response:
+        """GET /spec"""
+        return json_answer(describe_api(self._service.settings))
 
     async def frontend_settings(self, request: Request) -> Response:
         """GET /frontend/settings"""
