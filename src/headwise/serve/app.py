@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from headwise.serve.deepl.document_jobs import DocumentJobs
+from headwise.serve.deepl.routes import DeepL
 from headwise.serve.http.answers import Api, error_answer
 from headwise.serve.http.edge import Edge
 from headwise.serve.http.gate import Gate
@@ -24,13 +26,15 @@ from headwise.serve.service_errors import InvalidRequestError, ServiceError, Unk
 def make_app(service: Service) -> ASGIApp:
     """The application of a service, which runs from the application's start to its end."""
     gate = Gate(service)
-    apis = [LibreTranslate(service, gate).api()]
+    jobs = DocumentJobs(service)
+    apis = [LibreTranslate(service, gate).api(), DeepL(service, gate, jobs).api()]
     routes = [*StatusPages(service).routes(), *(route for api in apis for route in api.routes)]
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with service.running():
             yield
+            await jobs.close()
 
     def render(request: Request, error: Exception) -> Response:
         found = _as_service_error(error)

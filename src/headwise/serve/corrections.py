@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from pathlib import Path
 
-from headwise.errors import ConfigError
+from headwise.serve.state_database import StateDatabase
 
 FILE = "corrections.sqlite"
 
@@ -22,12 +21,11 @@ class Corrections:
     """The corrections in a folder. Several servers of one machine can share it; the file is made by the first `add`."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
-        self._open: sqlite3.Connection | None = None
+        self._database = StateDatabase(folder / FILE, _TABLE)
 
     def find(self, source: str, target: str, text: str) -> str | None:
         """The correction for exactly this text, if there is one."""
-        database = self._database() if self._open or self._path.is_file() else None
+        database = self._database.existing()
         if database is None:
             return None
         query = "SELECT translation FROM corrections WHERE source = ? AND target = ? AND text = ?"
@@ -36,7 +34,7 @@ class Corrections:
 
     def add(self, source: str, target: str, text: str, translation: str) -> None:
         """Store a correction; a newer one for the same text replaces it."""
-        with self._database() as database:
+        with self._database.connection() as database:
             database.execute(
                 "INSERT OR REPLACE INTO corrections VALUES (?, ?, ?, ?, ?)",
                 (source, target, text, translation, time.time()),
@@ -44,19 +42,4 @@ class Corrections:
 
     def close(self) -> None:
         """Close the file."""
-        if self._open is not None:
-            self._open.close()
-            self._open = None
-
-    def _database(self) -> sqlite3.Connection:
-        if self._open is None:
-            try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                database = sqlite3.connect(self._path, timeout=5.0, check_same_thread=False)
-                database.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers
-                database.execute("PRAGMA synchronous = FULL")  # what was accepted survives a power cut
-                database.execute(_TABLE)
-            except (OSError, sqlite3.Error) as error:
-                raise ConfigError(f"{self._path}: corrections cannot be stored: {error}") from None
-            self._open = database
-        return self._open
+        self._database.close()

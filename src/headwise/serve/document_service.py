@@ -6,15 +6,13 @@ Reading and writing a document blocks, so it is done in threads; each waits ther
 from __future__ import annotations
 
 import asyncio
-import codecs
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
 
-from headwise.documents.document import ReadOptions
 from headwise.documents.formats.format_table import BY_SUFFIX, output_suffix
-from headwise.documents.formats.html import read_html
+from headwise.documents.formats.html import read_fragment
 from headwise.documents.translate_document import DocumentOptions, open_document
 from headwise.documents.translate_texts import Languages, translate_texts
 from headwise.errors import ConfigError, DataError
@@ -56,15 +54,12 @@ class DocumentService:
     async def translate_html(
         self, texts: Sequence[str], source: str, target: str, options: RequestOptions, client: Client
     ) -> list[str]:
-        """Translate texts with HTML markup."""
+        """Translate texts with HTML or XML markup."""
 
         def one(text: str, remote: RemoteTranslator) -> str:
-            try:
-                document = read_html(codecs.BOM_UTF8 + text.encode(), ReadOptions())  # whatever charset it declares
-            except DataError as error:
-                raise InvalidRequestError(f"Invalid request: {error}") from None
+            document = read_fragment(text, is_xml=options.format == "xml", roles=options.elements)
             found = translate_texts(remote, document.segments, Languages(source, target))
-            return document.write([each.text for each in found]).decode("utf-8-sig")
+            return document.write([each.text for each in found]).decode()
 
         runs = [self._run(self._html, lambda remote, text=text: one(text, remote), options, client) for text in texts]  # type: ignore[misc]
         return list(await asyncio.gather(*runs))
@@ -77,8 +72,12 @@ class DocumentService:
         target: str,
         options: RequestOptions = RequestOptions(),  # noqa: B008  # a frozen value
         client: Client = Client("local"),  # noqa: B008
+        count: Callable[[int], None] = lambda characters: None,
     ) -> tuple[bytes, str]:
-        """Translate a document; its bytes and their suffix. The name tells the format, and nothing else."""
+        """Translate a document; its bytes and their suffix. The name tells the format, and nothing else.
+
+        `count` receives the number of characters of its texts, before they are translated, in another thread.
+        """
         service, settings = self._service, self._service.settings
         service.check_open()
         if not settings.files:
@@ -97,6 +96,7 @@ class DocumentService:
             try:
                 document = open_document(data, f"document{suffix}", chosen)
                 segments = document.segments
+                count(sum(len(each.text) for each in segments))
                 language = source if known else remote.language_of([each.text for each in segments[:100]], code)
                 found = translate_texts(remote, segments, Languages(language, target))
                 return document.write([each.text for each in found])

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from headwise.decode.translation import Translation
 from headwise.serve.catalogue import PIVOT, Catalogue, ModelStep, read_catalogue
+from headwise.serve.character_quota import CharacterQuota
 from headwise.serve.clients import Client
 from headwise.serve.corrections import Corrections
 from headwise.serve.counters import Counters
 from headwise.serve.document_service import DocumentService
+from headwise.serve.glossary_store import GlossaryStore
 from headwise.serve.scheduling.long_texts import join_sentences, sentences_of
 from headwise.serve.scheduling.scheduler import Scheduler
 from headwise.serve.scheduling.sentence_unit import Lane
@@ -43,6 +45,8 @@ class Service:
         self.counters = Counters()
         self.catalogue: Catalogue = read_catalogue(settings.models, pivots=settings.pivot)
         self.corrections = Corrections(settings.state_folder)
+        self.glossaries = GlossaryStore(settings.state_folder)
+        self.quota = CharacterQuota(settings.state_folder, settings.quota)
         self.documents = DocumentService(self)
         self.draining = False
         """Whether the server finishes what it has and takes nothing new."""
@@ -74,7 +78,8 @@ class Service:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self.documents.close()
-            self.corrections.close()
+            for stored in (self.corrections, self.glossaries, self.quota):
+                stored.close()
 
     @property
     def ready(self) -> bool:
@@ -138,7 +143,7 @@ class Service:
             corrected = self.corrections.find(*codes, text) if options.model is None else None
             found.append(None if corrected is None else TextTranslation(corrected, *codes, corrected=True))
         missing = [text for text, each in zip(texts, found, strict=True) if each is None]
-        if options.format == "html":
+        if options.format != "text":
             strings = await self.documents.translate_html(missing, source, target, options, client)
             made = [TextTranslation(each, *codes) for each in strings]
         else:
@@ -160,6 +165,8 @@ class Service:
         self, texts: Sequence[str], steps: Sequence[ModelStep], options: RequestOptions, client: str
     ) -> list[Translation]:
         """Translate plain texts, model after model, sentence by sentence through the scheduler."""
+        if options.glossary and len(steps) > 1:
+            raise InvalidRequestError("a glossary cannot be used where a text is translated through another language")
         found = [Translation(text, 0.0) for text in texts]
         for step in steps:
             last = step is steps[-1]

@@ -56,6 +56,12 @@ class RateLimitError(ServiceError):
     status = 429
 
 
+class QuotaError(ServiceError):
+    """The client has used up its characters; the status is DeepL's."""
+
+    status = 456
+
+
 class ClientGoneError(ServiceError):
     """The client closed the connection before its answer."""
 

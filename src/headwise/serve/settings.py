@@ -62,6 +62,14 @@ class ServeSettings(Checked):
     """Alternatives of a text"""
     beam_limit: Annotated[int, Between(1, 64)] = 8
     """Widest beam of a request"""
+    glossary_limit: Count = 100_000
+    """Characters of a glossary"""
+    quota: Natural = 0
+    """Characters that a client of the DeepL API may translate per month, by its key; 0: any number"""
+    tokens_limit: Count = 2_048
+    """Tokens that a language model may generate for a request"""
+    choices_limit: Annotated[int, Between(1, 128)] = 8
+    """Texts that a language model may generate for a prompt"""
     body_limit: Positive = 8.0
     """Megabytes of a request's body"""
     file_limit: Positive = 50.0
@@ -79,7 +87,7 @@ class ServeSettings(Checked):
     connections: Count = 2_048
     """Connections at a time"""
     state: str = ""
-    """Folder of API keys and corrections; empty: beside your models folder"""
+    """Folder of API keys, corrections and glossaries; empty: beside your models folder"""
     key_required: bool = False
     """Refuse requests without an API key"""
     rate: Natural = 0
@@ -97,7 +105,7 @@ class ServeSettings(Checked):
 
     @property
     def state_folder(self) -> Path:
-        """The folder of keys and corrections, which need not exist."""
+        """The folder of keys, corrections and glossaries, which need not exist."""
         return Path(self.state) if self.state else models_folder().parent / "serve"
 
 

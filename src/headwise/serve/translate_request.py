@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from headwise.decode.auto_source import AUTO_SOURCE
 from headwise.decode.translation import Translation
+from headwise.documents.markup.element_roles import ElementRoles
 from headwise.text.language.detect import Detection
 
 AUTO: str = AUTO_SOURCE
@@ -17,7 +18,9 @@ AUTO: str = AUTO_SOURCE
 class RequestOptions:
     """What a request may choose; None: as the settings say."""
 
-    format: Literal["text", "html"] = "text"
+    format: Literal["text", "html", "xml"] = "text"
+    elements: ElementRoles = field(default_factory=ElementRoles)
+    """Elements of the markup that are not translated, or that end a paragraph, beside the usual ones."""
     alternatives: int = 0
     beam: int | None = None
     alignments: bool = False
@@ -25,11 +28,22 @@ class RequestOptions:
     model: str | None = None
     """The name of a model; without one, the first that has the direction translates."""
 
+    length_penalty: float | None = None
+    no_repeat: int = 0
+    glossary: tuple[tuple[str, str], ...] = ()
+    """Terms and their requested translations."""
+
     def search(self, beam: int) -> str:
         """The search options as the workers take them; `beam` is the default width."""
         chosen: dict[str, object] = {"beam": self.beam or beam, "candidates": 1 + self.alternatives}
         if self.alignments:
             chosen["alignments"] = True
+        if self.length_penalty is not None:
+            chosen["length_penalty"] = self.length_penalty
+        if self.no_repeat:
+            chosen["no_repeat"] = self.no_repeat
+        if self.glossary:
+            chosen["glossary"] = dict(self.glossary)
         return json.dumps(chosen, sort_keys=True)
 
 

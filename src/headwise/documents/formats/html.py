@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from headwise.documents.document import ReadOptions
-from headwise.documents.encoded_text import decode_text
+from headwise.documents.encoded_text import EncodedText, decode_text
+from headwise.documents.markup.element_roles import ElementRoles
 from headwise.documents.markup.html_places import html_places
 from headwise.documents.markup.html_tokens import HtmlToken, TokenKind, html_tokens
 from headwise.documents.spliced import Change, SplicedDocument
@@ -25,6 +26,11 @@ def read_html(data: bytes, options: ReadOptions, *, is_xml: bool = False) -> Spl
     places = html_places(file.text, is_xml=is_xml)
     changes = list(_language(file.text, options.target, is_xml)) if options.target else []
     return SplicedDocument(file, places, changes=changes, references=True)
+
+
+def read_fragment(text: str, *, is_xml: bool = False, roles: ElementRoles = ElementRoles()) -> SplicedDocument:  # noqa: B008
+    """A piece of HTML or XML, such as a field of a database; it names no encoding that would count."""
+    return SplicedDocument(EncodedText(text), html_places(text, is_xml=is_xml, roles=roles), references=True)
 
 
 def _language(text: str, target: str, is_xml: bool) -> Iterator[Change]:

@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from headwise.documents.marked_text import MarkedText
-from headwise.documents.markup.html_elements import BLOCK, HIDDEN, VOID, is_kept, is_protected, is_translated
+from headwise.documents.markup.element_roles import ElementRoles
+from headwise.documents.markup.html_elements import HIDDEN, VOID, is_kept, is_protected, is_translated
 from headwise.documents.markup.html_tokens import Attribute, HtmlToken, TokenKind, html_tokens
 from headwise.documents.markup.passage import PassageItem, PassageKind, passage
 from headwise.documents.spliced import MarkSpan, Place, Source
@@ -16,10 +17,17 @@ from headwise.documents.spliced import MarkSpan, Place, Source
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 
-def html_places(text: str, start: int = 0, end: int | None = None, *, is_xml: bool = False) -> list[Place]:
+def html_places(
+    text: str,
+    start: int = 0,
+    end: int | None = None,
+    *,
+    is_xml: bool = False,
+    roles: ElementRoles = ElementRoles(),  # noqa: B008  # a frozen value
+) -> list[Place]:
     """All places of a page, or of a part of a text, that are translated."""
     tokens = list(html_tokens(text, start, end, is_xml=is_xml))
-    return list(_Places(text, tokens, is_xml).found())
+    return list(_Places(text, tokens, is_xml, roles).found())
 
 
 def inline_source(translation: MarkedText, source: Source, nonbreaking_space: str = "\u00a0") -> str:
@@ -38,8 +46,8 @@ def inline_source(translation: MarkedText, source: Source, nonbreaking_space: st
 class _Places:
     """One walk over the tokens of a page."""
 
-    def __init__(self, text: str, tokens: Sequence[HtmlToken], is_xml: bool) -> None:
-        self.text, self.tokens, self.is_xml = text, tokens, is_xml
+    def __init__(self, text: str, tokens: Sequence[HtmlToken], is_xml: bool, roles: ElementRoles) -> None:
+        self.text, self.tokens, self.is_xml, self.roles = text, tokens, is_xml, roles
         self.ends = _ends(tokens)
         self.items: list[PassageItem] = []
         """The paragraph so far."""
@@ -51,13 +59,16 @@ class _Places:
             token = self.tokens[index]
             if token.kind is TokenKind.START and not is_protected(token):
                 yield from attribute_places(self.text, token)
-            if token.name in BLOCK:
+            if self.roles.is_block(token.name):
                 yield from self.paragraph()
-                last = self.ends.get(index, index) if is_kept(token) else index
+                last = self.ends.get(index, index) if self.is_kept(token) else index
             else:
                 last = self.inline(index)
             index = last + 1
         yield from self.paragraph()
+
+    def is_kept(self, token: HtmlToken) -> bool:
+        return is_kept(token) or token.name in self.roles.kept
 
     def paragraph(self) -> Iterator[Place]:
         """The paragraph that ends here; two line breaks in a row end one as well."""
@@ -73,7 +84,7 @@ class _Places:
     def inline(self, index: int) -> int:
         """Add a token to the paragraph; returns the index of the last token of what was added."""
         token = self.tokens[index]
-        if token.kind is TokenKind.START and is_kept(token) and index in self.ends:
+        if token.kind is TokenKind.START and self.is_kept(token) and index in self.ends:
             last = self.ends[index]
             self.add_kept(token, index, last)
             return last

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from headwise.serve.http.answers import Api, json_answer, while_connected
 from headwise.serve.http.gate import Gate
-from headwise.serve.libretranslate.given_fields import GivenFields, read_fields
+from headwise.serve.http.given_fields import GivenFields, read_fields
 from headwise.serve.libretranslate.openapi_paths import describe_api
 from headwise.serve.service import Service
 from headwise.serve.service_errors import ForbiddenError, InvalidRequestError, ServiceError
@@ -81,7 +81,7 @@ class LibreTranslate:
         name, data = fields.files["file"]
         if not name:
             raise InvalidRequestError("Invalid request: empty file")
-        options = RequestOptions(pivot=_flag(fields, "pivot"))
+        options = RequestOptions(pivot=fields.flag("pivot"))
         work = self._service.documents.translate_file(data, name, source, target, options, client)
         made, suffix = await while_connected(request, work)
         stored = self._service.documents.stored.add(made, suffix)
@@ -146,18 +146,8 @@ def _options(fields: GivenFields) -> RequestOptions:
     return RequestOptions(
         format="html" if kind == "html" else "text",
         alternatives=fields.count("alternatives"),
-        pivot=_flag(fields, "pivot"),
+        pivot=fields.flag("pivot"),
     )
-
-
-def _flag(fields: GivenFields, name: str) -> bool | None:
-    value = fields.values.get(name)
-    if value is None or value == "":
-        return None
-    known = {"true": True, "1": True, "false": False, "0": False}
-    if isinstance(value, bool | str | int) and str(value).lower() in known:
-        return known[str(value).lower()]
-    raise InvalidRequestError(f"Invalid request: {name} must be true or false")
 
 
 def _translated(found: list[TextTranslation], is_list: bool, alternatives: int) -> dict[str, Any]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from headwise.decode.glossary.glossary import Glossary
+from headwise.decode.glossary.rendering import TermUse
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.decode.translator import Translator
 from headwise.errors import HeadwiseError
@@ -45,7 +48,7 @@ class Operations:
     def translate(self, message: Json) -> Json:
         """Translate sentences that have the same model, direction and options; `seconds` without loading the model."""
         translator = self._translators.get(Path(message["folder"]), message["version"])
-        options = options_from_json(json.loads(message["options"]))
+        options = options_from_json(message["options"])
         texts: list[str] = message["texts"]
         began = time.perf_counter()
         found = translator.translate(texts, source=message["source"], target=message["target"], options=options)
@@ -62,8 +65,12 @@ class Operations:
         return len(self._translators)
 
 
-def options_from_json(given: Json) -> TranslateOptions:
+@lru_cache(16)  # the terms of a glossary are indexed once, not for every batch
+def options_from_json(text: str) -> TranslateOptions:
     """The search options in a message."""
+    given = json.loads(text)
+    if "glossary" in given:
+        given["glossary"] = Glossary(given["glossary"])
     return TranslateOptions(**given)
 
 
@@ -78,6 +85,8 @@ def translation_to_json(translation: Translation) -> Json:
         message["complete"] = False
     if translation.missing_numbers:
         message["missing_numbers"] = translation.missing_numbers
+    if translation.terms:
+        message["terms"] = [asdict(each) for each in translation.terms]
     return message
 
 
@@ -88,4 +97,7 @@ def translation_from_json(message: Json) -> Translation:
         alignment=[(source, target) for source, target in message.get("alignment", ())],
         alternatives=[translation_from_json(each) for each in message.get("alternatives", ())],
         missing_numbers=tuple(message.get("missing_numbers", ())),
+        terms=tuple(
+            TermUse(each["source"], tuple(each["requested"]), each["status"]) for each in message.get("terms", ())
+        ),
     )

@@ -1,7 +1,8 @@
-"""Fields of a LibreTranslate request, which come as a form, in the query string, or as JSON."""
+"""Fields of a request, which come as a form, in the query string, or as JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +44,16 @@ class GivenFields:
             raise InvalidRequestError(f"Invalid request: {name} must be a string or a list of strings")
         return value, True
 
+    def flag(self, name: str) -> bool | None:
+        """A field that is true or false; None if it is missing."""
+        value = self.values.get(name)
+        if value is None or value == "":
+            return None
+        known = {"true": True, "1": True, "false": False, "0": False}
+        if isinstance(value, bool | str | int) and str(value).lower() in known:
+            return known[str(value).lower()]
+        raise InvalidRequestError(f"Invalid request: {name} must be true or false")
+
     def count(self, name: str) -> int:
         """A field that is a whole number, 0 if it is missing."""
         value = self.values.get(name)
@@ -63,8 +74,13 @@ class GivenFields:
         return value
 
 
-async def read_fields(request: Request, settings: ServeSettings, *, files: bool = False) -> GivenFields:
-    """The fields of a request. Those of the query string count before those of a form; JSON stands alone."""
+async def read_fields(
+    request: Request, settings: ServeSettings, *, files: bool = False, repeated: Collection[str] = ()
+) -> GivenFields:
+    """The fields of a request. Those of the query string count before those of a form; JSON stands alone.
+
+    `repeated` names fields of which a form may have several: they are lists.
+    """
     limit = max(settings.body_limit, settings.file_limit + 1) if files else settings.body_limit
     body = await read_body(request, limit * MEGABYTE, settings.body_timeout)
     kind = media_type(request)
@@ -82,4 +98,6 @@ async def read_fields(request: Request, settings: ServeSettings, *, files: bool 
     elif body:
         raise InvalidRequestError("Invalid request: the body must be a form or JSON")
     query = parse_form(request.scope["query_string"])
-    return GivenFields(dict(reversed([*query, *given])), uploads)  # the first of repeated fields counts
+    values: dict[str, Any] = dict(reversed([*query, *given]))  # the first of repeated fields counts
+    values |= {name: [text for each, text in [*query, *given] if each == name] for name in repeated if name in values}
+    return GivenFields(values, uploads)

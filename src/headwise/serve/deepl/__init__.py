@@ -1,0 +1,1 @@
+"""DeepL's HTTP API, version 2, as far as its official clients need it."""
