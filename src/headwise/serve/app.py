@@ -12,13 +12,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from headwise.serve.deepl.deepl_routes import DeepL
 from headwise.serve.deepl.document_jobs import DocumentJobs
-from headwise.serve.deepl.routes import DeepL
 from headwise.serve.http.answers import Api, error_answer
 from headwise.serve.http.edge import Edge
 from headwise.serve.http.gate import Gate
 from headwise.serve.http.status_pages import StatusPages
 from headwise.serve.libretranslate.routes import LibreTranslate
+from headwise.serve.openai.openai_routes import OpenAI
+from headwise.serve.own.own_routes import OwnApi
 from headwise.serve.service import Service
 from headwise.serve.service_errors import InvalidRequestError, ServiceError, UnknownPageError, WrongMethodError
 
@@ -27,7 +29,12 @@ def make_app(service: Service) -> ASGIApp:
     """The application of a service, which runs from the application's start to its end."""
     gate = Gate(service)
     jobs = DocumentJobs(service)
-    apis = [LibreTranslate(service, gate).api(), DeepL(service, gate, jobs).api()]
+    apis = [
+        LibreTranslate(service, gate).api(),
+        DeepL(service, gate, jobs).api(),
+        OpenAI(service, gate).api(),
+        OwnApi(service, gate).api(),
+    ]
     routes = [*StatusPages(service).routes(), *(route for api in apis for route in api.routes)]
 
     @contextlib.asynccontextmanager

@@ -19,7 +19,7 @@ from headwise.errors import ConfigError, DataError
 from headwise.serve.clients import Client
 from headwise.serve.remote_translator import RemoteTranslator
 from headwise.serve.service_errors import ForbiddenError, InvalidRequestError, TooLargeError
-from headwise.serve.stored_files import StoredFiles
+from headwise.serve.state.stored_files import StoredFiles
 from headwise.serve.translate_request import AUTO, RequestOptions
 from headwise.text.language.codes import short_code
 

@@ -11,17 +11,18 @@ from dataclasses import replace
 
 from headwise.decode.translation import Translation
 from headwise.serve.catalogue import PIVOT, Catalogue, ModelStep, read_catalogue
-from headwise.serve.character_quota import CharacterQuota
 from headwise.serve.clients import Client
-from headwise.serve.corrections import Corrections
 from headwise.serve.counters import Counters
 from headwise.serve.document_service import DocumentService
-from headwise.serve.glossary_store import GlossaryStore
 from headwise.serve.scheduling.long_texts import join_sentences, sentences_of
 from headwise.serve.scheduling.scheduler import Scheduler
 from headwise.serve.scheduling.sentence_unit import Lane
 from headwise.serve.service_errors import InvalidRequestError, UnavailableError, UnsupportedLanguageError
 from headwise.serve.settings import ServeSettings
+from headwise.serve.state.character_quota import CharacterQuota
+from headwise.serve.state.corrections import Corrections
+from headwise.serve.state.glossary_store import GlossaryStore
+from headwise.serve.text_models import TextModels
 from headwise.serve.translate_request import AUTO, RequestOptions, TextTranslation
 from headwise.serve.workers.operations import translation_from_json
 from headwise.serve.workers.worker import Worker, WorkerOptions
@@ -47,6 +48,8 @@ class Service:
         self.corrections = Corrections(settings.state_folder)
         self.glossaries = GlossaryStore(settings.state_folder)
         self.quota = CharacterQuota(settings.state_folder, settings.quota)
+        self.texts = TextModels(self)
+        """Language models and encoders."""
         self.documents = DocumentService(self)
         self.draining = False
         """Whether the server finishes what it has and takes nothing new."""
@@ -77,6 +80,7 @@ class Service:
             for task in reversed(tasks):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self.texts.close()
             self.documents.close()
             for stored in (self.corrections, self.glossaries, self.quota):
                 stored.close()
@@ -260,6 +264,7 @@ class Service:
                     read_catalogue, self.settings.models, pivots=self.settings.pivot, known=self.catalogue
                 )
                 self.documents.stored.remove_expired()
+                await self.texts.close_idle()
             except Exception as error:  # a folder that cannot be read for a moment must not end the upkeep
                 LOG.warning("the models folder cannot be read: %s", error)
 

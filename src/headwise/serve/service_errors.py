@@ -20,6 +20,12 @@ class UnsupportedLanguageError(ServiceError):
     """No model knows a language, or none translates this direction."""
 
 
+class UnauthorizedError(ServiceError):
+    """The API key is missing or wrong, for APIs that say so with this status."""
+
+    status = 401
+
+
 class ForbiddenError(ServiceError):
     """The API key is missing or wrong, or the operator has switched this off."""
 

@@ -186,7 +186,7 @@ def test_a_correction_answers_the_next_exact_request(client: TestClient, shared_
     assert other["translatedText"] != "Guten Morgen."
     assert refused(client.post("/suggest", data=given)) == "Invalid request: missing s parameter"
     # Durable: whoever opens the file next finds it.
-    from headwise.serve.corrections import Corrections
+    from headwise.serve.state.corrections import Corrections
 
     stored = Corrections(shared_service.settings.state_folder)
     assert stored.find("en", "de", "Good morning.") == "Guten Morgen."

@@ -15,13 +15,13 @@ from starlette.routing import Route
 from headwise.serve.clients import Client
 from headwise.serve.deepl.deepl_key import deepl_key
 from headwise.serve.deepl.deepl_languages import deepl_code
-from headwise.serve.glossary_store import StoredGlossary
 from headwise.serve.http.answers import json_answer
 from headwise.serve.http.gate import Gate
 from headwise.serve.http.given_fields import GivenFields, read_fields
 from headwise.serve.requested_terms import Terms, checked_terms
 from headwise.serve.service import Service
 from headwise.serve.service_errors import InvalidRequestError, UnsupportedLanguageError
+from headwise.serve.state.glossary_store import StoredGlossary
 from headwise.serve.translate_request import AUTO
 from headwise.text.language.codes import short_code
 

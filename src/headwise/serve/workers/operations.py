@@ -6,9 +6,9 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwise.decode.glossary.glossary import Glossary
 from headwise.decode.glossary.rendering import TermUse
@@ -16,6 +16,9 @@ from headwise.decode.translation import TranslateOptions, Translation
 from headwise.decode.translator import Translator
 from headwise.errors import HeadwiseError
 from headwise.serve.workers.model_pool import ModelPool
+
+if TYPE_CHECKING:
+    from headwise.serve.workers.text_operations import TextOperations
 
 Json = dict[str, Any]
 
@@ -28,11 +31,24 @@ class Operations:
             return Translator(folder, device=device, say=lambda text: None)
 
         self._translators = ModelPool(open_translator, memory)
+        self._memory, self._device = memory, device
         self._table: dict[str, Callable[[Json], Any]] = {
             "translate": self.translate,
             "describe": self.describe,
             "close_idle": self.close_idle,
+            "start_text": lambda message: self._texts.start_text(message),
+            "next_text": lambda message: self._texts.next_text(message),
+            "stop_text": lambda message: self._texts.stop_text(message),
+            "embed": lambda message: self._texts.embed(message),
+            "inspect": lambda message: self._texts.inspect(message),
         }
+
+    @cached_property
+    def _texts(self) -> TextOperations:
+        """The operations that need PyTorch: most workers never see one."""
+        from headwise.serve.workers.text_operations import TextOperations
+
+        return TextOperations(self._memory, self._device)
 
     def run(self, message: Json) -> Json:
         """The answer to a message; whatever goes wrong is part of it, so that the worker lives on."""

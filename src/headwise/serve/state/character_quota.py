@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from headwise.serve.service_errors import QuotaError
-from headwise.serve.state_database import StateDatabase
+from headwise.serve.state.state_database import StateDatabase
 
 FILE = "usage.sqlite"
 UNLIMITED = 1_000_000_000_000

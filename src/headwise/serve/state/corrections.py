@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from headwise.serve.state_database import StateDatabase
+from headwise.serve.state.state_database import StateDatabase
 
 FILE = "corrections.sqlite"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwise.serve.service_errors import InvalidRequestError, UnknownPageError
-from headwise.serve.state_database import StateDatabase
+from headwise.serve.state.state_database import StateDatabase
 
 FILE = "glossaries.sqlite"
 MOST = 100

@@ -1,0 +1,1 @@
+"""OpenAI's HTTP API: completions, chats and embeddings, as its official clients use it."""

@@ -1,0 +1,1 @@
+"""Headwise's own JSON API: what the others have no words for."""

@@ -1,0 +1,129 @@
+"""Routes of Headwise's own API: translations with scores, alignments and terms; models; the inside of a translation."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from headwise.decode.translation import Translation
+from headwise.serve.clients import Client
+from headwise.serve.http.answers import Api, json_answer, while_connected
+from headwise.serve.http.gate import Gate
+from headwise.serve.http.json_object import JsonObject, read_object
+from headwise.serve.libretranslate.routes import error_body
+from headwise.serve.own.own_fields import given_texts, request_options
+from headwise.serve.service import Service
+from headwise.serve.service_errors import InvalidRequestError
+from headwise.serve.translate_request import AUTO, RequestOptions, TextTranslation
+
+LONGEST_INSPECTED = 1_000
+"""Characters of a sentence whose attention is shown: the answer grows with the square of its length."""
+
+
+class OwnApi:
+    """Handlers of the routes."""
+
+    def __init__(self, service: Service, gate: Gate) -> None:
+        self._service = service
+        self._gate = gate
+
+    def api(self) -> Api:
+        """The routes, and errors as `{"error": message}`."""
+        routes = [
+            Route("/api/translate", self.translate, methods=["POST"]),
+            Route("/api/inspect", self.inspect, methods=["POST"]),
+            Route("/api/models", self.models, methods=["GET"]),
+        ]
+        return Api("/api/", routes, error_body)
+
+    async def translate(self, request: Request) -> Response:
+        """POST /api/translate"""
+        fields = await read_object(request, self._service.settings)
+        client = self._admit(request)
+        texts = given_texts(fields)
+        options = request_options(fields, self._service.settings.glossary_limit)
+        source, target = _languages(fields)
+        found = await while_connected(request, self._service.translate(texts, source, target, options, client))
+        return json_answer({"translations": [_described(each, options) for each in found]})
+
+    async def inspect(self, request: Request) -> Response:
+        """POST /api/inspect"""
+        fields = await read_object(request, self._service.settings)
+        self._admit(request)
+        text = fields.get("text", str, "a string")
+        if not text or not text.strip() or len(text) > LONGEST_INSPECTED:
+            raise InvalidRequestError(f"'text' must be a sentence of at most {LONGEST_INSPECTED} characters")
+        translation = fields.get("translation", str, "a string")
+        if translation is not None and len(translation) > LONGEST_INSPECTED:
+            raise InvalidRequestError(f"'translation' must have at most {LONGEST_INSPECTED} characters")
+        source, target = _languages(fields)
+        if source.casefold() == AUTO:
+            raise InvalidRequestError("'source' must be a language")
+        options = RequestOptions(model=fields.get("model", str, "the name of a model"), pivot=False)
+        steps = self._service.steps(source, target, options)
+        if not steps:
+            raise InvalidRequestError("'source' and 'target' are the same language")
+        [step] = steps
+        work = self._service.texts.inspect(step.model, text, translation, step.source, step.target)
+        return json_answer({**await while_connected(request, work), "model": step.model.name})
+
+    async def models(self, request: Request) -> Response:
+        """GET /api/models"""
+        self._admit(request)
+        catalogue = self._service.catalogue
+        translated: dict[str, list[list[str]]] = {}
+        for direction, step in catalogue.directions.items():
+            translated.setdefault(step.model.name, []).append(list(direction))
+        return json_answer(
+            {
+                "models": [
+                    {"name": each.name, "kind": each.kind, "directions": translated.get(each.name, [])}
+                    for each in catalogue.models
+                ]
+            }
+        )
+
+    def _admit(self, request: Request) -> Client:
+        """The client of a request, whose key is a bearer token."""
+        scheme, _, key = request.headers.get("authorization", "").partition(" ")
+        return self._gate.admit(request, key.strip() if scheme.lower() == "bearer" else None)
+
+
+def _languages(fields: JsonObject) -> tuple[str, str]:
+    source, target = (fields.get(name, str, "the code of a language") for name in ("source", "target"))
+    if not target:
+        raise InvalidRequestError("'target' is missing")
+    return source or AUTO, target
+
+
+def _described(found: TextTranslation, options: RequestOptions) -> dict[str, Any]:
+    answer: dict[str, Any] = {"text": found.text, "source": found.source, "target": found.target}
+    answer["models"] = list(found.models)
+    if found.detected is not None:
+        answer["detected"] = {"language": found.detected.language, "probability": found.detected.probability}
+    if found.pivot:
+        answer["pivot"] = found.pivot
+    if found.corrected:
+        answer["corrected"] = True
+    if found.details is not None:
+        answer |= _details(found.details, options)
+    return answer
+
+
+def _details(found: Translation, options: RequestOptions) -> dict[str, Any]:
+    answer: dict[str, Any] = {"score": found.score, "tokens": found.tokens, "complete": found.complete}
+    if found.missing_numbers:
+        answer["missing_numbers"] = list(found.missing_numbers)
+    if options.alignments:
+        answer["alignment"] = [list(pair) for pair in found.alignment]
+    if options.alternatives:
+        answer["alternatives"] = [
+            {"text": each.text, "score": each.score, "tokens": each.tokens} for each in found.alternatives
+        ]
+    if options.glossary:
+        answer["terms"] = [asdict(each) for each in found.terms]
+    return answer

@@ -1,0 +1,85 @@
+"""Headwise's own API: translations with all that is known about them."""
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.taught import SOURCES, TARGETS
+
+ASKED = {"texts": SOURCES[:2], "source": "en", "target": "de"}
+
+
+def refused(answer: Any, status: int = 400) -> str:
+    assert answer.status_code == status, answer.text
+    return str(answer.json()["error"])
+
+
+def test_a_translation_comes_with_its_score_and_tokens(client: TestClient) -> None:
+    found = client.post("/api/translate", json=ASKED).json()["translations"]
+    assert [each["text"] for each in found] == TARGETS[:2]
+    assert all(each["score"] < 0 and each["tokens"] and each["complete"] for each in found)
+    assert all("alignment" not in each and "alternatives" not in each for each in found)
+    assert found[0]["models"]
+
+
+def test_alternatives_alignments_and_terms_come_if_they_are_asked_for(client: TestClient) -> None:
+    chosen = {"alternatives": 2, "alignments": True, "beam": 5, "length_penalty": 0.5, "glossary": {"cat": "Hund"}}
+    [found, _] = client.post("/api/translate", json={**ASKED, **chosen}).json()["translations"]
+    assert "Hund" in found["text"]
+    assert found["terms"] == [{"source": "cat", "requested": ["Hund"], "status": "used"}]
+    assert len(found["alternatives"]) == 2
+    assert all(each["score"] <= found["score"] for each in found["alternatives"])
+    words = len(SOURCES[0].split()), len(found["text"].split())
+    assert found["alignment"]
+    assert all(source < words[0] and target < words[1] for source, target in found["alignment"])
+
+
+def test_the_source_language_is_detected(client: TestClient) -> None:
+    found = client.post("/api/translate", json={"texts": SOURCES[:1], "target": "de"}).json()["translations"][0]
+    assert found["detected"]["language"] == found["source"] == "en"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"texts": []},
+        {"texts": "x"},
+        {"texts": [1]},
+        {"target": None},
+        {"target": "zz"},
+        {"format": "pdf"},
+        {"beam": 9},
+        {"beam": "4"},
+        {"alternatives": 9},
+        {"alternatives": 10**9},
+        {"length_penalty": -1},
+        {"no_repeat": 1.5},
+        {"glossary": ["a"]},
+        {"glossary": {"a": 1}},
+        {"glossary": {"": "a"}},
+        {"model": "none"},
+        {"pivot": 1},
+    ],
+)
+def test_what_makes_no_sense_is_refused(client: TestClient, wrong: dict[str, Any]) -> None:
+    assert refused(client.post("/api/translate", json={**ASKED, **wrong}))
+
+
+def test_models_are_listed_with_their_directions(client: TestClient) -> None:
+    [model] = client.get("/api/models").json()["models"]
+    assert model["kind"] == "translation"
+    assert ["en", "de"] in model["directions"]
+
+
+def test_the_inside_of_a_translation_is_a_row_of_weights_for_each_token(client: TestClient) -> None:
+    asked = {"text": SOURCES[0], "source": "en", "target": "de"}
+    found = client.post("/api/inspect", json=asked).json()
+    assert found["text"] == TARGETS[0]
+    assert len(found["target_tokens"]) == len(found["log_probabilities"]) == len(found["cross_attention"])
+    assert all(len(row) == len(found["source_tokens"]) for row in found["cross_attention"])
+    assert all(sum(row) == pytest.approx(1, abs=1e-2) for row in found["cross_attention"])
+    other = client.post("/api/inspect", json={**asked, "translation": TARGETS[5]}).json()
+    assert sum(other["log_probabilities"]) < sum(found["log_probabilities"])
+    for wrong in ({"text": ""}, {"source": "auto"}, {"target": "en"}, {"text": "x" * 2000}, {"translation": 1}):
+        assert refused(client.post("/api/inspect", json={**asked, **wrong}))
