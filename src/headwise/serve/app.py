@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from headwise.serve.deepl.deepl_routes import DeepL
 from headwise.serve.deepl.document_jobs import DocumentJobs
+from headwise.serve.description.openapi import description_route
 from headwise.serve.http.answers import Api, error_answer
 from headwise.serve.http.edge import Edge
 from headwise.serve.http.gate import Gate
@@ -35,7 +36,7 @@ def make_app(service: Service) -> ASGIApp:
         OpenAI(service, gate).api(),
         OwnApi(service, gate).api(),
     ]
-    routes = [*StatusPages(service).routes(), *(route for api in apis for route in api.routes)]
+    routes = [*StatusPages(service).routes(), description_route(), *(route for api in apis for route in api.routes)]
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

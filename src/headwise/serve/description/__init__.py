@@ -1,0 +1,1 @@
+"""The OpenAPI description of the server (/spec): one file of paths per API."""

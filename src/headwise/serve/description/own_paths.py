@@ -1,0 +1,92 @@
+"""Paths of Headwise's own API."""
+
+from __future__ import annotations
+
+from headwise.serve.description.operations import (
+    FLAG,
+    NUMBER,
+    STRING,
+    TEXT,
+    WHOLE,
+    Schema,
+    choice,
+    fields,
+    listed,
+    maybe,
+    operation,
+)
+
+ERROR = "HeadwiseError"
+CANDIDATE = {"text": STRING, "score": NUMBER, "tokens": listed(STRING)}
+TRANSLATION = fields(
+    {"text": STRING, "source": STRING, "target": STRING, "models": listed(STRING)},
+    {
+        **CANDIDATE,
+        "complete": FLAG,
+        "alignment": listed({"type": "array", "items": WHOLE, "minItems": 2, "maxItems": 2}),
+        "alternatives": listed(fields(CANDIDATE)),
+        "terms": listed(fields({"source": STRING, "requested": listed(STRING), "status": STRING})),
+        "missing_numbers": listed(STRING),
+        "detected": fields({"language": STRING, "probability": NUMBER}),
+        "pivot": STRING,
+        "corrected": FLAG,
+    },
+)
+
+
+def own_paths() -> Schema:
+    """The paths by their templates."""
+    return {
+        "/api/translate": {
+            "post": operation(
+                "Translate texts, with scores, tokens and, if asked for, alignments, alternatives and terms",
+                fields({"translations": listed(TRANSLATION)}),
+                ERROR,
+                body=fields(
+                    {"texts": {"type": "array", "items": STRING, "minItems": 1}, "target": TEXT},
+                    {
+                        "source": maybe(STRING),
+                        "format": maybe(choice("text", "html", "xml")),
+                        "alternatives": maybe({"type": "integer", "minimum": 0}),
+                        "alignments": maybe(FLAG),
+                        "beam": maybe({"type": "integer", "minimum": 1}),
+                        "length_penalty": maybe({"type": "number", "minimum": 0, "maximum": 10}),
+                        "no_repeat": maybe({"type": "integer", "minimum": 0, "maximum": 100}),
+                        "glossary": maybe({"type": "object", "additionalProperties": STRING}),
+                        "pivot": maybe(FLAG),
+                        "model": maybe(STRING),
+                    },
+                ),
+            )
+        },
+        "/api/inspect": {
+            "post": operation(
+                "Cross-attention and log-probability of each step of a translation (needs PyTorch on the server)",
+                fields(
+                    {
+                        "text": STRING,
+                        "source_tokens": listed(STRING),
+                        "target_tokens": listed(STRING),
+                        "log_probabilities": listed(NUMBER),
+                        "cross_attention": listed(listed(NUMBER)),
+                        "model": STRING,
+                    }
+                ),
+                ERROR,
+                body=fields(
+                    {"text": TEXT, "source": TEXT, "target": TEXT},
+                    {"translation": maybe(STRING), "model": maybe(STRING)},
+                ),
+            )
+        },
+        "/api/models": {
+            "get": operation(
+                "Models, with the directions that each translates",
+                fields(
+                    {"models": listed(fields({"name": STRING, "kind": STRING, "directions": listed(listed(STRING))}))}
+                ),
+                ERROR,
+                errors=(403, 429),
+            )
+        },
+    }
