@@ -11,9 +11,10 @@ from headwise.serve.app import make_app
 from headwise.serve.description.openapi import openapi
 from headwise.serve.http.edge import Edge
 from headwise.serve.service import Service
+from headwise.serve.settings import ServeSettings
 from tests.taught import SOURCES
 
-SPEC = openapi()
+SPEC = openapi(ServeSettings())
 DIRECTION = {"source": "en", "target": "de"}
 DEEPL = {"source_lang": "EN", "target_lang": "DE"}
 NEW = {"name": "a", "source_lang": "en", "target_lang": "de", "entries": "cat\tHund"}

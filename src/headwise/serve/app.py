@@ -36,7 +36,11 @@ def make_app(service: Service) -> ASGIApp:
         OpenAI(service, gate).api(),
         OwnApi(service, gate).api(),
     ]
-    routes = [*StatusPages(service).routes(), description_route(), *(route for api in apis for route in api.routes)]
+    routes = [
+        *StatusPages(service).routes(),
+        description_route(service.settings),
+        *(route for api in apis for route in api.routes),
+    ]
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwise.serve.description.operations import (
+from headwise.serve.description.schema_parts import (
     ANY_FORM,
     ANYTHING,
     FLAG,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from headwise.serve.description.operations import (
+from headwise.serve.description.schema_parts import (
     ANY_FORM,
     ANYTHING,
     FLAG,
     MULTIPART,
-    NUMBER,
     STRING,
     TEXT,
     WHOLE,
     Schema,
+    between,
     choice,
     fields,
     listed,
@@ -20,16 +20,17 @@ from headwise.serve.description.operations import (
     operation,
     path_parameter,
 )
+from headwise.serve.settings import ServeSettings
 
 ERROR = "LibreTranslateError"
 KEY = {"api_key": maybe(STRING)}
-DETECTED = fields({"confidence": NUMBER, "language": STRING})
+DETECTED = fields({"confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": STRING})
 LANGUAGES = listed(fields({"code": STRING, "name": STRING, "targets": listed(STRING)}))
 STATUS = fields({"status": STRING})
 
 
-def libretranslate_paths() -> Schema:
-    """The paths by their templates."""
+def libretranslate_paths(settings: ServeSettings) -> Schema:
+    """The paths by their templates, with the limits of the server."""
     languages = operation("Languages, with what each can be translated to", LANGUAGES, ERROR, errors=())
     direction = {"source": TEXT, "target": TEXT}
     return {
@@ -47,7 +48,12 @@ def libretranslate_paths() -> Schema:
                 ERROR,
                 body=fields(
                     {"q": one_or_list(STRING), **direction},
-                    {"format": choice("text", "html"), "alternatives": WHOLE, "pivot": FLAG, **KEY},
+                    {
+                        "format": choice("text", "html"),
+                        "alternatives": between(0, settings.alternatives_limit),
+                        "pivot": FLAG,
+                        **KEY,
+                    },
                 ),
                 kinds=ANY_FORM,
             )

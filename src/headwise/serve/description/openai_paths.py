@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwise.serve.description.operations import (
+from headwise.serve.description.schema_parts import (
     ANYTHING,
     FLAG,
     NUMBER,
@@ -10,6 +10,7 @@ from headwise.serve.description.operations import (
     TEXT,
     WHOLE,
     Schema,
+    between,
     choice,
     fields,
     listed,
@@ -18,16 +19,15 @@ from headwise.serve.description.operations import (
     operation,
     path_parameter,
 )
+from headwise.serve.settings import ServeSettings
 
 ERROR = "OpenAIError"
 ERRORS = (400, 401, 404, 408, 413, 429, 503)
 MODEL = fields({"id": STRING, "object": choice("model"), "created": WHOLE, "owned_by": STRING})
 USAGE = fields({"prompt_tokens": WHOLE, "total_tokens": WHOLE}, {"completion_tokens": WHOLE})
 SAMPLING: Schema = {
-    "max_tokens": maybe({"type": "integer", "minimum": 1}),
     "temperature": maybe({"type": "number", "minimum": 0, "maximum": 2}),
     "top_p": maybe({"type": "number", "minimum": 0, "maximum": 1}),
-    "n": maybe({"type": "integer", "minimum": 1}),
     "seed": maybe(WHOLE),
     "stop": maybe(one_or_list(STRING)),
     "stream": maybe(FLAG),
@@ -36,8 +36,10 @@ SAMPLING: Schema = {
 PIECES = {"text/event-stream": STRING}
 
 
-def openai_paths() -> Schema:
-    """The paths by their templates."""
+def openai_paths(settings: ServeSettings) -> Schema:
+    """The paths by their templates, with the limits of the server."""
+    tokens = maybe(between(1, settings.tokens_limit))
+    sampling = {**SAMPLING, "max_tokens": tokens, "n": maybe(between(1, settings.choices_limit))}
     content = {"anyOf": [STRING, listed(fields({"text": STRING}))]}
     message = fields({"role": choice("system", "developer", "user", "assistant"), "content": content})
     messages = {"type": "array", "items": message, "minItems": 1}
@@ -61,7 +63,7 @@ def openai_paths() -> Schema:
                 "Continue a prompt with a language model",
                 _answer({"text": STRING}),
                 ERROR,
-                body=fields({"model": TEXT}, {"prompt": one_or_list(STRING), **SAMPLING}),
+                body=fields({"model": TEXT}, {"prompt": one_or_list(STRING), **sampling}),
                 errors=ERRORS,
                 other_answers=PIECES,
             )
@@ -71,7 +73,7 @@ def openai_paths() -> Schema:
                 "Answer a chat with a language model",
                 _answer({"message": fields({"role": choice("assistant"), "content": STRING})}),
                 ERROR,
-                body=fields({"model": TEXT, "messages": messages}, {"max_completion_tokens": maybe(WHOLE), **SAMPLING}),
+                body=fields({"model": TEXT, "messages": messages}, {"max_completion_tokens": tokens, **sampling}),
                 errors=ERRORS,
                 other_answers=PIECES,
             )

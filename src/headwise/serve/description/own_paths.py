@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from headwise.serve.description.operations import (
+from headwise.serve.description.schema_parts import (
     FLAG,
     NUMBER,
     STRING,
     TEXT,
     WHOLE,
     Schema,
+    between,
     choice,
     fields,
     listed,
     maybe,
     operation,
 )
+from headwise.serve.settings import ServeSettings
 
 ERROR = "HeadwiseError"
 CANDIDATE = {"text": STRING, "score": NUMBER, "tokens": listed(STRING)}
@@ -34,8 +36,8 @@ TRANSLATION = fields(
 )
 
 
-def own_paths() -> Schema:
-    """The paths by their templates."""
+def own_paths(settings: ServeSettings) -> Schema:
+    """The paths by their templates, with the limits of the server."""
     return {
         "/api/translate": {
             "post": operation(
@@ -47,11 +49,11 @@ def own_paths() -> Schema:
                     {
                         "source": maybe(STRING),
                         "format": maybe(choice("text", "html", "xml")),
-                        "alternatives": maybe({"type": "integer", "minimum": 0}),
+                        "alternatives": maybe(between(0, settings.alternatives_limit)),
                         "alignments": maybe(FLAG),
-                        "beam": maybe({"type": "integer", "minimum": 1}),
+                        "beam": maybe(between(1, settings.beam_limit)),
                         "length_penalty": maybe({"type": "number", "minimum": 0, "maximum": 10}),
-                        "no_repeat": maybe({"type": "integer", "minimum": 0, "maximum": 100}),
+                        "no_repeat": maybe(between(0, 100)),
                         "glossary": maybe({"type": "object", "additionalProperties": STRING}),
                         "pivot": maybe(FLAG),
                         "model": maybe(STRING),

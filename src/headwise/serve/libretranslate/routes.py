@@ -11,7 +11,6 @@ from starlette.routing import Route
 from headwise.serve.http.answers import Api, json_answer, while_connected
 from headwise.serve.http.gate import Gate
 from headwise.serve.http.given_fields import GivenFields, read_fields
-from headwise.serve.libretranslate.openapi_paths import describe_api
 from headwise.serve.service import Service
 from headwise.serve.service_errors import ForbiddenError, InvalidRequestError, ServiceError
 from headwise.serve.translate_request import RequestOptions, TextTranslation
@@ -33,7 +32,6 @@ class LibreTranslate:
             Route("/translate_file", self.translate_file, methods=["POST"]),
             Route("/download_file/{name}", self.download_file, methods=["GET"]),
             Route("/suggest", self.suggest, methods=["POST"]),
-            Route("/spec", self.spec, methods=["GET"]),
             Route("/frontend/settings", self.frontend_settings, methods=["GET"]),
         ]
         return Api("/", routes, error_body)
@@ -104,10 +102,6 @@ class LibreTranslate:
         texts, translations = fields.text("q"), fields.text("s")
         self._service.suggest(texts, translations, fields.text("source"), fields.text("target"))
         return json_answer({"success": True})
-
-    async def spec(self, request: Request) -> Response:
-        """GET /spec"""
-        return json_answer(describe_api(self._service.settings))
 
     async def frontend_settings(self, request: Request) -> Response:
         """GET /frontend/settings"""

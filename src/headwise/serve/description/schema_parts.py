@@ -53,6 +53,11 @@ def maybe(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
+def between(least: int, most: int) -> Schema:
+    """A whole number within limits."""
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
 def choice(*values: str) -> Schema:
     """One of these words."""
     return {"type": "string", "enum": list(values)}
