@@ -25,6 +25,14 @@ def test_completions_whole_and_in_pieces(client) -> None:  # type: ignore[no-unt
     assert whole.usage.completion_tokens > 0
 
 
+def test_a_stream_that_is_left_early_ends_the_work(client) -> None:  # type: ignore[no-untyped-def]
+    given = {"model": "writer", "prompt": "The cat", "temperature": 2, "max_tokens": 2_000}
+    for _ in range(6):  # more than are generated at a time
+        with client.completions.create(**given, stream=True) as chunks:
+            next(iter(chunks))
+    assert client.completions.create(**{**given, "max_tokens": 3}, timeout=20).usage.completion_tokens <= 3
+
+
 def test_chats_whole_and_in_pieces(client) -> None:  # type: ignore[no-untyped-def]
     given = {"model": "writer", "messages": MESSAGES, "temperature": 0, "max_tokens": 5}
     whole = client.chat.completions.create(**given).choices[0].message.content

@@ -247,11 +247,3 @@ def test_status_pages_and_headers(client: TestClient) -> None:
     for answer in (client.get("/health"), client.get("/nothing"), client.post("/translate", json=ASKED)):
         assert all(answer.headers[name] == value for name, value in HEADERS.items())
         assert "access-control-allow-origin" not in answer.headers
-
-
-def test_the_description_names_the_routes(client: TestClient) -> None:
-    described = client.get("/spec").json()
-    assert described["openapi"].startswith("3.")
-    for path, methods in described["paths"].items():
-        for method in methods:
-            assert client.request(method, path).status_code in (200, 400), path
