@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwise.documents.flat_text import FlatText, flatten, locate
-from headwise.documents.linked_words import Links
 from headwise.documents.marked_text import Kept, Mark, MarkedText
+from headwise.documents.marks.linked_words import Links
 from headwise.documents.placeholders import with_placeholders, without_placeholders
 from headwise.documents.projection import project
 from tests.documents.marked_texts import LINKS, STRINGS, marked_texts
 
 
 def shown(number: int, kept: Kept) -> str:
-    return f"XYZ{number}"
+    return f"XYZ{number} of two words"
 
 
 def again(text: MarkedText) -> Callable[[int, Kept], str]:
     """What was shown for each kept part, wherever it is now."""
-    names = {id(kept): f"XYZ{number}" for number, kept in enumerate(text.kept)}
+    names = {id(kept): shown(number, kept) for number, kept in enumerate(text.kept)}
     return lambda _, kept: names[id(kept)]
 
 
@@ -30,7 +30,7 @@ def test_any_alignment_gives_the_same_marks_and_kept_parts(
     text: MarkedText, words: list[str], random: Random, links: Links
 ) -> None:
     source = flatten(text, shown)
-    pieces = [*words, *(f" XYZ{number} " for number in range(len(text.kept)))]
+    pieces = [*words, *(f" {shown(number, kept)} " for number, kept in enumerate(text.kept))]
     random.shuffle(pieces)
     string = "".join(pieces)
     spans = locate(string, source)
@@ -102,6 +102,11 @@ def test_a_word_without_a_link_takes_a_spare_one() -> None:
         "a boat <b>suddenly</b> appeared", "un bateau est soudainement sorti", [(0, 0), (1, 1), (3, 2), (3, 3), (3, 4)]
     )
     assert found == "un bateau est <b>soudainement</b> sorti"
+
+
+def test_no_mark_splits_a_kept_part() -> None:
+    assert projected("`a b c`1<img/>D", "`a b c`1D", []) == "`a b c`<img/>1D"
+    assert projected("<b>see</b> `a b`", "`a b`", [(0, 1)]) == "<b>`a b`</b>"
 
 
 def test_an_empty_translation_keeps_the_marks() -> None:

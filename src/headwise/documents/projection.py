@@ -8,12 +8,12 @@ siblings share out the words of their parent. So no mark is ever lost, doubled o
 from __future__ import annotations
 
 from headwise.documents.flat_text import FlatText
-from headwise.documents.linked_words import LinkedWords, Links
-from headwise.documents.mark_tree import MarkNode, mark_tree, render
 from headwise.documents.marked_text import MarkedText
-from headwise.documents.pair_places import PairPlaces
-from headwise.documents.single_places import SinglePlaces
-from headwise.documents.word_cores import covered, is_kept
+from headwise.documents.marks.linked_words import LinkedWords, Links
+from headwise.documents.marks.mark_tree import MarkNode, mark_tree, render
+from headwise.documents.marks.pair_places import PairPlaces
+from headwise.documents.marks.single_places import SinglePlaces
+from headwise.documents.marks.word_cores import covered, is_kept
 
 
 def project(source: FlatText, target: FlatText, links: Links, languages: tuple[str, str] = ("", "")) -> MarkedText:

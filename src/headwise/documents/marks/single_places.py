@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from headwise.documents.linked_words import LinkedWords
-from headwise.documents.mark_tree import MarkNode
-from headwise.documents.word_cores import is_meant
+from headwise.documents.marks.linked_words import LinkedWords
+from headwise.documents.marks.mark_tree import MarkNode
+from headwise.documents.marks.word_cores import is_meant
 
 
 class SinglePlaces:
@@ -24,19 +24,11 @@ class SinglePlaces:
         if place is None:
             before = bisect_right(self.words.source_words, node.start, key=lambda word: word[1])
             place = self.between_words(self.words.boundary(before, before), node)
-        place = self.outside_kept(place, node)
+        _, place = self.words.around_kept(place, place)
         for pair in placed:
             if pair.first < place < pair.last:
                 place = pair.first if node.start <= pair.start else pair.last
         return min(max(place, parent.first), parent.last)
-
-    def outside_kept(self, place: int, node: MarkNode) -> int:
-        """The place, or if that is within a kept part, the end of the part on the same side as in the source."""
-        for span in self.words.target.spans:
-            if span.start < place < span.end:
-                is_before = any(each.kept is span.kept and node.start <= each.start for each in self.words.source.spans)
-                return span.start if is_before else span.end
-        return place
 
     def at_edge(self, node: MarkNode, parent: MarkNode) -> int | None:
         """The beginning or end of the pair around a mark, if the mark is there in the source; else None."""

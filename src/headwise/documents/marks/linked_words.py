@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwise.documents.flat_text import FlatText
-from headwise.documents.mark_tree import MarkNode
-from headwise.documents.particles import ARTICLES, ENDINGS, PREPOSITIONS
-from headwise.documents.word_cores import covered, is_meant, word_core
+from headwise.documents.marks.mark_tree import MarkNode
+from headwise.documents.marks.particles import ARTICLES, ENDINGS, PREPOSITIONS
+from headwise.documents.marks.word_cores import covered, is_meant, word_core
 
 Links = Sequence[tuple[int, int]]
 """Pairs of a source word and a target word, both counted from 0 between spaces."""
@@ -52,6 +52,13 @@ class LinkedWords:
     def is_kept(self, index: int) -> bool:
         start, end = self.target_words[index]
         return any(span.start < end and start < span.end for span in self.target.spans)
+
+    def around_kept(self, start: int, end: int) -> tuple[int, int]:
+        """Two places in the translation, moved apart if they are within a kept part: no mark may split one."""
+        for span in self.target.spans:
+            start = span.start if span.start < start < span.end else start
+            end = span.end if span.start < end < span.end else end
+        return start, end
 
     def is_alone(self, index: int) -> bool:
         """Whether no other target word is linked to the same source words."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from headwise.documents.linked_words import LinkedWords
-from headwise.documents.mark_tree import MarkNode
-from headwise.documents.word_cores import reach
+from headwise.documents.marks.linked_words import LinkedWords
+from headwise.documents.marks.mark_tree import MarkNode
+from headwise.documents.marks.word_cores import reach
 
 _ELISION = re.compile(
     r"(?:[ldjsmtcv]|qu|lorsqu|puisqu|jusqu|quoiqu|dell|all|nell|sull|dall|un|quest|quell|gl)['’](?=\w)", re.I
@@ -114,7 +114,7 @@ class PairPlaces:
             start -= reach(self.words.target.text[parent.first : start][::-1], before)
         after = self.words.source.text[self.words.source_cores[words.stop - 1][1] : node.end]
         end += reach(self.words.target.text[end : parent.last], after)
-        return max(start, parent.first), min(end, parent.last)
+        return self.words.around_kept(max(start, parent.first), min(end, parent.last))
 
     def is_elided(self, words: range, first: int) -> bool:
         """Whether the particle that is one word with the first one of a run is for a word before the pair: one that has
