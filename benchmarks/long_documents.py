@@ -22,7 +22,7 @@ from xml.sax.saxutils import escape
 
 from rows import Row, add_output, show, write
 
-PAGES, WORDS_PER_PAGE, PO_LINES = 300, 400, 100_000
+WORDS_PER_PAGE = 400
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -50,10 +50,10 @@ def lines_of(path: Path) -> Iterator[str]:
         number += 1
 
 
-def make_docx(path: Path, text: Path) -> None:
+def make_docx(path: Path, text: Path, pages: int) -> None:
     """Paragraphs of three sentences, the second of which is bold, and a break after each page."""
     lines, body = lines_of(text), []
-    for _ in range(PAGES):
+    for _ in range(pages):
         words = 0
         while words < WORDS_PER_PAGE:
             sentences = [next(lines) for _ in range(3)]
@@ -70,10 +70,10 @@ def make_docx(path: Path, text: Path) -> None:
             package.writestr(name, f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n{part}')
 
 
-def make_po(path: Path, text: Path) -> None:
+def make_po(path: Path, text: Path, length: int) -> None:
     """Messages of ten words, four lines each."""
     lines, pieces, count = lines_of(text), ['msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n'], 3
-    while count < PO_LINES:
+    while count < length:
         message = " ".join(next(lines).split()[:10]).replace("\\", "").replace('"', '\\"')
         pieces.append(f'#: source.c:{count}\nmsgctxt "{count}"\nmsgid "{message}"\nmsgstr ""\n')
         count += 5
@@ -87,14 +87,14 @@ def start(args: argparse.Namespace, source: Path, output: Path) -> "subprocess.P
     return subprocess.Popen(command)
 
 
-def whole(args: argparse.Namespace, source: Path, output: Path) -> tuple[float, float]:
-    """Seconds and megabytes of an undisturbed translation."""
+def whole(args: argparse.Namespace, source: Path, output: Path) -> tuple[float, float, float]:
+    """Seconds, seconds of the CPU and megabytes of an undisturbed translation."""
     begun = time.perf_counter()
     process = start(args, source, output)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"{source}: the command failed")
-    return time.perf_counter() - begun, usage.ru_maxrss / 1024
+    return time.perf_counter() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def killed(args: argparse.Namespace, source: Path, output: Path, seconds: float) -> float:
@@ -120,6 +120,8 @@ def main() -> None:
     parser.add_argument("--to", required=True)
     parser.add_argument("--text", type=Path, required=True, help="lines in the source language")
     parser.add_argument("--beam", type=int, help="hypotheses per sentence (default: as the model says)")
+    parser.add_argument("--pages", type=int, default=300)
+    parser.add_argument("--lines", type=int, default=100_000)
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--only", choices=["docx", "po"])
     add_output(parser)
@@ -127,18 +129,20 @@ def main() -> None:
     random.seed(1)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        for kind, make in {"docx": make_docx, "po": make_po}.items():
+        for kind, make, length in (("docx", make_docx, args.pages), ("po", make_po, args.lines)):
             if args.only not in (None, kind):
                 continue
             source, once, again = (Path(folder) / f"{name}.{kind}" for name in ("source", "once", "again"))
-            make(source, args.text)
-            seconds, memory = whole(args, source, once)
+            make(source, args.text, length)
+            seconds, busy, memory = whole(args, source, once)
             total = killed(args, source, again, seconds)
             rows.append(
                 {
                     "file": kind,
+                    "length": length,
                     "MB": source.stat().st_size / 1e6,
                     "s": seconds,
+                    "CPU s": busy,
                     "peak MB": memory,
                     "kills": args.kills,
                     "s with kills": total,

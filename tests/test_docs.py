@@ -23,6 +23,9 @@ from headwise.models.folder.load import save_model
 from headwise.presets import resolve
 from headwise.recipe import replaced
 from headwise.train.one_call import run_tables
+from tests.documents.formats.test_docx import docx
+from tests.documents.formats.test_odf import odt
+from tests.documents.formats.test_pptx import pptx
 from tests.kinds import LABELS, classifier, encoder, language_model, picture, seer
 from tests.models.published.formats.foreign_files import llama, llama_gguf
 from tests.taught import SHAPE, SOURCES, TARGETS, taught
@@ -146,6 +149,17 @@ def tmx(pairs: list[tuple[str, str]], target: str) -> str:
     return f'<?xml version="1.0"?>\n<tmx version="1.4"><header srclang="en"/><body>\n{units}</body></tmx>\n'
 
 
+def documents(home: Path) -> None:
+    """The documents that commands translate; all of them are as small as one sentence."""
+    (home / "report.docx").write_bytes(docx(f"<w:p><w:r><w:t>{SOURCES[0]}</w:t></w:r></w:p>"))
+    (home / "contract.odt").write_bytes(odt(f"<text:p>{SOURCES[0]}</text:p>"))
+    (home / "slides.pptx").write_bytes(pptx())
+    write(home / "messages.po", f'msgid "{SOURCES[0]}"\nmsgstr ""\n')
+    write(home / "prices.csv", f"Name,Description\nCat,{SOURCES[0]}\n")
+    (home / "website").mkdir()
+    write(home / "website" / "index.html", f"<p>{SOURCES[0]}</p>")
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every file and model that the pages name, all very small. Read only."""
@@ -166,6 +180,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (home / "photos" / label).mkdir(parents=True)
         for number in range(4):
             picture(home / "photos" / label / f"{number}.png", (80 * colour, 20 * number, 99))
+    documents(home)
     recipe = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8"), re.DOTALL)[0]
     write(home / "recipe.toml", re.sub(r'^folder = ".*?"', 'folder = "."', recipe, flags=re.MULTILINE))
     models(home)
