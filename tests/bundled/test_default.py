@@ -53,9 +53,9 @@ def test_from_file_to_file(small_bundled: Path, capsys: Capture) -> None:
 
 
 def test_the_name_of_a_file_is_noted(small_bundled: Path, capsys: Capture) -> None:
-    lines_file(Path("book.txt"), SOURCES[:1])
-    assert headwise.cli.main(["translate", "--to", "de", "book.txt", "हाथी " * 100]) == 0
-    assert "book.txt is a file: --input book.txt translates its lines" in capsys.readouterr().err
+    lines_file(Path("book.lines"), SOURCES[:1])
+    assert headwise.cli.main(["translate", "--to", "de", "book.lines", "हाथी " * 100]) == 0
+    assert "book.lines is a file: --input book.lines translates its lines" in capsys.readouterr().err
 
 
 def test_python(small_bundled: Path) -> None:
