@@ -16,6 +16,7 @@ namespace {
 
 constexpr Layout kLayout = {16, 4, 128, 3};
 constexpr int kTile = 6;
+constexpr int kPrefetchRows = 4;  // from so many on, a strip takes long enough to prefetch the next one
 constexpr int kSafe = 128;
 
 // Four inputs to multiply after the others.
@@ -81,6 +82,9 @@ HEADWISE_INLINE void accumulate(const int8_t* rows, size_t stride, const uint8_t
     const __m256i* at = reinterpret_cast<const __m256i*>(weights + size_t(k) * kLayout.strip);
     const __m256i left = _mm256_loadu_si256(at);
     const __m256i right = _mm256_loadu_si256(at + 1);
+    if (Rows >= kPrefetchRows) {
+      HEADWISE_PREFETCH_FAR(at + size_t(inputs) / kLayout.group * 2);
+    }
     HEADWISE_UNROLL
     for (int r = 0; r < Rows; r++) {
       int32_t quad;
