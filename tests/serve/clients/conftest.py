@@ -30,9 +30,7 @@ def run_node() -> Callable[[str, str, str], Any]:
     """Runs a program with an npm package as `client`; its result is what it returns. NODE_PATH names the packages."""
 
     def run(package: str, program: str, url: str) -> Any:
-        node = shutil.which("node")
-        if node is None:
-            pytest.skip("node is not installed")
+        node = shutil.which("node") or "node"
         lookup = subprocess.run([node, "-e", f"require.resolve({package!r})"], capture_output=True)
         if lookup.returncode:
             pytest.skip(f"the npm package {package} is not installed: set NODE_PATH to a folder node_modules with it")

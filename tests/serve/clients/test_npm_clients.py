@@ -1,9 +1,18 @@
 """Clients on npm, each in a process of Node."""
 
+import os
+import shutil
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.taught import SOURCES, TARGETS
+
+pytestmark = pytest.mark.skipif(  # before a server is started for nothing
+    not shutil.which("node") or not os.environ.get("NODE_PATH"),
+    reason="needs node, and NODE_PATH with the packages of npm",
+)
 
 Run = Callable[[str, str, str], Any]
 
