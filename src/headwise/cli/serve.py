@@ -16,7 +16,7 @@ def add_serve(commands: Any) -> None:
         commands,
         "serve",
         run_serve,
-        "Serve translations over HTTP, through the API of LibreTranslate.",
+        "Serve translations over HTTP, through the APIs of LibreTranslate, DeepL and OpenAI.",
         """
 headwise serve
 headwise serve --models my-models --port 8080
