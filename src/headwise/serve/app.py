@@ -22,6 +22,7 @@ from headwise.serve.http.status_pages import StatusPages
 from headwise.serve.libretranslate.routes import LibreTranslate
 from headwise.serve.openai.openai_routes import OpenAI
 from headwise.serve.own.own_routes import OwnApi
+from headwise.serve.page.page_routes import Page
 from headwise.serve.service import Service
 from headwise.serve.service_errors import InvalidRequestError, ServiceError, UnknownPageError, WrongMethodError
 
@@ -37,6 +38,7 @@ def make_app(service: Service) -> ASGIApp:
         OwnApi(service, gate).api(),
     ]
     routes = [
+        *Page().routes(),
         *StatusPages(service).routes(),
         description_route(service.settings),
         *(route for api in apis for route in api.routes),

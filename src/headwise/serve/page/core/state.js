@@ -1,0 +1,80 @@
+// The page's state, shared by all views and written to the address: #view?text=...&source=en
+
+const LONGEST = 2000; // characters of a value in the address; longer ones live as long as the page
+const PAUSE = 300; // milliseconds between changes of the address: browsers limit them
+
+/** The state in a fragment such as `#heads?text=Hello&heads.layer=~2`. What is no string is written as ~JSON. */
+export function readFragment(fragment) {
+  const [view, query = ""] = fragment.replace(/^#/, "").split(/\?(.*)/s);
+  const values = {};
+  for (const [key, text] of new URLSearchParams(query)) {
+    try {
+      values[key] = text.startsWith("~") ? JSON.parse(text.slice(1)) : text;
+    } catch { /* a value that somebody cut off is as if it were missing */ }
+  }
+  return { view, values };
+}
+
+/** The fragment of a view and its values; undefined, null and empty ones are left out. */
+export function writeFragment(view, values) {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(values)) {
+    if (value == null || value === "") continue;
+    const text = typeof value === "string" && !value.startsWith("~") ? value : "~" + JSON.stringify(value);
+    if (text.length <= LONGEST) query.set(key, text);
+  }
+  const written = query.toString();
+  return "#" + view + (written ? "?" + written : "");
+}
+
+/** The state of a page that opens on `opening`: {view, values}. The address wins over it. */
+export function makeState(opening) {
+  const read = readFragment(location.hash);
+  let view = read.view || opening.view;
+  let values = { ...opening.values, ...read.values };
+  const listeners = new Set();
+  let timer = 0;
+
+  const write = () => {
+    clearTimeout(timer);
+    timer = 0;
+    history.replaceState(null, "", writeFragment(view, values));
+  };
+  const tell = (keys) => { for (const each of [...listeners]) each(keys); };
+
+  window.addEventListener("hashchange", () => {
+    const found = readFragment(location.hash);
+    if (location.hash === "#main") { write(); return; } // the skip link
+    const before = values;
+    values = { ...values, ...found.values };
+    const changed = Object.keys(values).filter((key) => !Object.is(before[key], values[key]));
+    if (found.view && found.view !== view) { view = found.view; changed.push("view"); }
+    if (changed.length) tell(new Set(changed));
+  });
+
+  return {
+    get view() { return view; },
+    get(key) { return values[key]; },
+    /** Change values; listeners receive the set of keys that changed. */
+    set(changes) {
+      const keys = Object.keys(changes).filter((key) => !Object.is(values[key], changes[key]));
+      if (!keys.length) return;
+      values = { ...values, ...changes };
+      if (!timer) timer = setTimeout(write, PAUSE);
+      tell(new Set(keys));
+    },
+    /** Listen to changes, as fn(keys); the function that is returned ends that. */
+    on(listener) { listeners.add(listener); return () => listeners.delete(listener); },
+    /** Open another view, with changes if any. The back button returns. */
+    go(id, changes = {}) {
+      if (timer) write();
+      values = { ...values, ...changes };
+      const before = view;
+      view = id;
+      history[before === id ? "replaceState" : "pushState"](null, "", writeFragment(view, values));
+      tell(new Set(["view", ...Object.keys(changes)]));
+    },
+    /** The address of a view with the present state, for links. */
+    href(id) { return writeFragment(id, values); },
+  };
+}
