@@ -41,6 +41,8 @@ const context = {
   stored,
   t,
   get language() { return words.language; },
+  /** Load another file of words: those that several views share. */
+  load: (name) => words.load(name),
   languageName: (code, usual) => languageName(words.language, code, usual),
   /** {languages, models, settings} of the source, asked for once. */
   catalogue() {

@@ -7,23 +7,29 @@ import { cut, lettering, picture, textWidth } from "./svg.js";
 const LANE = 40;
 const HEIGHT = 28;
 const SPACE = 46;
+const WIDEST_SPACE = 96;
 const SIZE = 13;
 
+const columnWidth = (column) =>
+  Math.min(130, Math.max(44, ...column.map((node) => textWidth(pieceText(node.piece), SIZE)))) + 16;
+
 /** Places of the nodes: x by step (as wide as its longest piece), y by order of score within the step. */
-function layout(nodes) {
+function layout(nodes, room = 0) {
   const columns = [];
   for (const node of nodes) (columns[node.step] ??= []).push(node);
   const places = new Map();
+  const widths = columns.map(columnWidth);
+  const used = widths.reduce((sum, width) => sum + width, 16);
+  const space = Math.min(WIDEST_SPACE, Math.max(SPACE, (room - used) / Math.max(1, columns.length - 1)));
   let x = 8;
   let lanes = 1;
-  columns.forEach((column) => {
+  columns.forEach((column, step) => {
     const order = [...column].sort((a, b) => b.kept - a.kept || b.score - a.score);
-    const width = Math.min(130, Math.max(34, ...column.map((node) => textWidth(pieceText(node.piece), SIZE)))) + 16;
-    order.forEach((node, lane) => places.set(node.id, { x, y: 12 + lane * LANE, width, lane }));
+    order.forEach((node, lane) => places.set(node.id, { x, y: 12 + lane * LANE, width: widths[step], lane }));
     lanes = Math.max(lanes, order.length);
-    x += width + SPACE;
+    x += widths[step] + space;
   });
-  return { places, width: x - SPACE + 8, height: 12 + lanes * LANE + 4, columns };
+  return { places, width: x - space + 8, height: 12 + lanes * LANE + 4, columns };
 }
 
 function branch(from, to, kind) {
@@ -70,7 +76,7 @@ function leaf(node, place, kind) {
   );
   const box = svg("rect", { x, y, width, height: HEIGHT, rx: node.finished ? HEIGHT / 2 : 6, ...paint });
   const score = lettering(
-    { x: x + width / 2, y: y + HEIGHT + 9, "text-anchor": "middle", "font-size": 9.5, fill: "var(--draw-faint)" },
+    { x: x + width / 2, y: y + HEIGHT + 9, "text-anchor": "middle", "font-size": 10.5, fill: "var(--draw-faint)" },
     shown(node.score),
   );
   return svg("g", { class: `leaf ${kind}`, tabindex: -1, role: "button" }, box, text, score);
@@ -91,12 +97,12 @@ function neighbour(key, node, drawn, columns) {
 
 /**
  * A search tree. Options: nodes ({id, parent, piece, step, score, kept, finished}), best (ids of the winning path),
- * label, describe(node) for screen readers, onNode(node, by) for hover, focus and click. The result has `drawing` to export,
+ * label, width (of the column: branches grow to fill it), describe(node) for screen readers, onNode(node, by) for hover, focus and click. The result has `drawing` to export,
  * `grow(step)` to show the first steps only, and `choose(id)` to mark a node.
  */
-export function searchTree({ nodes, best, label, describe, onNode }) {
+export function searchTree({ nodes, best, label, width, describe, onNode }) {
   const winners = new Set(best);
-  const drawn = layout(nodes);
+  const drawn = layout(nodes, width);
   const branches = svg("g", { class: "branches" });
   const leaves = new Map();
   for (const node of nodes) {

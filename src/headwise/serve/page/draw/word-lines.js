@@ -7,22 +7,29 @@ import { cut, lettering, picture, textWidth } from "./svg.js";
 
 const SIZE = 15;
 const GAP = 18;
+const WIDEST_GAP = 44;
 const SPAN = 230;
 const LONGEST_WORD = 190;
 
 /** Places of words beside each other: their middles, and the width of all. */
-function across(words) {
+function across(words, gap = GAP) {
   let x = 10;
   const middles = words.map((word) => {
     const width = Math.max(16, textWidth(word, SIZE));
-    x += width + GAP;
-    return x - width / 2 - GAP;
+    x += width + gap;
+    return x - width / 2 - gap;
   });
-  return { middles, width: x - GAP + 10 };
+  return { middles, width: x - gap + 10 };
+}
+
+/** The space between words that fills a width, as far as that looks like a sentence. */
+function roomyGap(lists, width) {
+  const gaps = lists.map((words) => GAP + (width - across(words).width) / Math.max(1, words.length - 1));
+  return Math.max(GAP, Math.min(WIDEST_GAP, ...gaps));
 }
 
 /** Geometry of both layouts: where each word stands, and the curve between two of them. */
-function geometry(from, to, upright) {
+function geometry(from, to, upright, width) {
   if (upright) {
     const step = 27;
     const wide = (words) => Math.min(LONGEST_WORD, Math.max(20, ...words.map((word) => textWidth(word, SIZE))));
@@ -41,9 +48,10 @@ function geometry(from, to, upright) {
     });
     return { width: left + SPAN + right, height, curve, place, step };
   }
-  const [above, below] = [across(from), across(to)];
-  const width = Math.max(above.width, below.width);
-  const shift = [(width - above.width) / 2, (width - below.width) / 2];
+  const gap = roomyGap([from, to], width ?? 0);
+  const [above, below] = [across(from, gap), across(to, gap)];
+  const wide = Math.max(above.width, below.width);
+  const shift = [(wide - above.width) / 2, (wide - below.width) / 2];
   const x = (side, i) => shift[side] + (side ? below : above).middles[i];
   const [top, bottom] = [36, 190];
   const curve = (i, j) => {
@@ -51,7 +59,7 @@ function geometry(from, to, upright) {
     return `M${a} ${top}C${a} ${top + 80} ${b} ${bottom - 80} ${b} ${bottom}`;
   };
   const place = (side, i) => ({ x: x(side, i), y: side ? bottom + 18 : top - 18, anchor: "middle" });
-  return { width, height: bottom + 36, curve, place, step: 30 };
+  return { width: wide, height: bottom + 36, curve, place, step: 30 };
 }
 
 /** The curves of all heads, strongest last, so that they lie on top. */
@@ -94,13 +102,15 @@ function wordLabel(side, index, word, where, step) {
 
 /**
  * Lines between words. Options: from, to (labels), heads ([{name, colour, weights[from][to]}]), label, upright (two
- * columns instead of two lines), minimum (weights below are not drawn), masked(i, j), onWord({side, index} or null, by)
+ * columns instead of two lines; by default where they are wider than `width`), minimum (weights below are not drawn), masked(i, j), onWord({side, index} or null, by)
  * for hover ("pointer"), focus ("focus") and clicks ("click"). The result has `drawing` to export, and
  * `bring({side, index} or null)`.
  */
 export function wordLines(options) {
   const { from, to, label, onWord } = options;
-  const places = geometry(from, to, options.upright);
+  const widest = Math.max(across(from).width, across(to).width);
+  const upright = options.upright ?? widest > (options.width ?? Infinity);
+  const places = geometry(from, to, upright, options.width);
   const lines = curves(options, places);
   const words = [from, to].map((list, side) =>
     list.map((word, index) => wordLabel(side, index, word, places.place(side, index), places.step)),

@@ -1,9 +1,67 @@
-import { el } from "../../core/dom.js";
+// Heads: what every attention head looks at, all at a glance and one enlarged.
+
+import { el, replace } from "../../core/dom.js";
+import { card, tabList } from "../common/controls.js";
+import { follow, sharedTrace } from "../common/follow.js";
+import { makeChoice } from "./choice.js";
+import { showGrid } from "./grid.js";
+import { showLens } from "./lens.js";
+import { showPicture } from "./picture.js";
+
+const KINDS = ["encoder", "decoder", "cross"];
+
+let stop = null;
 
 export const view = {
   id: "heads",
   title: (t) => t("nav.heads"),
-  mount(root, context) {
-    root.append(el("h1", {}, context.t("nav.heads")));
+  async mount(root, context) {
+    await context.load("inside");
+    const { t } = context;
+    const content = el("div", { class: "stack" });
+    root.append(
+      el("h1", {}, t("nav.heads")),
+      el("p", { class: "view-intro" }, t("heads.intro")),
+      context.sentenceBar(),
+      content,
+    );
+    const ask = (signal) => sharedTrace(context, {}, { signal });
+    stop = follow(context, content, ask, (trace) => show(content, context, trace));
+  },
+  unmount() {
+    stop?.();
+    stop = null;
   },
 };
+
+/** Everything below the sentence, for one trace. */
+function show(content, context, trace) {
+  const { t } = context;
+  const choice = makeChoice(context, trace);
+  const panel = el("div", { class: "stack" });
+  const names = KINDS.filter((kind) => trace.attention[kind]?.length).map((kind) => [kind, t(`inside.${kind}`)]);
+  const enlarged = el("section", { class: "card panel enlarged" });
+  let grid = null;
+  const onHeads = () => {
+    grid.refresh();
+    showPicture(enlarged, context, trace, choice, onHeads);
+  };
+  const onKind = () => {
+    grid = showGrid(panel, context, trace, choice, onHeads);
+    showPicture(enlarged, context, trace, choice, onHeads);
+  };
+  const tabs = tabList(t("heads.kinds"), names, choice.kind, panel, (kind) => {
+    choice.openKind(kind);
+    onKind();
+  });
+  const translation = el(
+    "p",
+    { class: "traced" },
+    el("span", { lang: trace.source, dir: "auto" }, trace.text),
+    el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+    el("strong", { lang: trace.target, dir: "auto" }, trace.translation),
+  );
+  replace(content, el("div", { class: "heads-at-work" }, card(null, translation, tabs, panel), enlarged));
+  if (trace.lens?.length) content.append(showLens(context, trace));
+  onKind();
+}

@@ -1,0 +1,51 @@
+// Asking again whenever the sentence changes, and traces that several views share.
+
+const SENTENCE = ["text", "source", "target", "model", "translation", "detected"];
+const KEPT_TRACES = 4;
+
+/**
+ * Ask now, and again when the sentence changes; show the newest answer in `place`, or the error. `ask(signal)` returns
+ * a promise. The result ends it, and its `again()` asks anew.
+ */
+export function follow(context, place, ask, show) {
+  let controller = null;
+  const again = async () => {
+    controller?.abort();
+    controller = new AbortController();
+    const { signal } = controller;
+    place.setAttribute("aria-busy", "true");
+    try {
+      const answer = await ask(signal);
+      if (!signal.aborted) show(answer);
+    } catch (error) {
+      if (signal.aborted || error.name === "AbortError") return;
+      place.replaceChildren(context.errorNote(error));
+    } finally {
+      if (!signal.aborted) place.removeAttribute("aria-busy");
+    }
+  };
+  const unlisten = context.state.on((keys) => {
+    if (SENTENCE.some((key) => keys.has(key))) again();
+  });
+  again();
+  const stop = () => {
+    unlisten();
+    controller?.abort();
+  };
+  return Object.assign(stop, { again });
+}
+
+const traces = new Map();
+
+/** A trace of the sentence, kept for the next view that asks for the same. */
+export async function sharedTrace(context, extra = {}, options = {}) {
+  const translation = context.state.get("translation");
+  const body = { ...context.sentence(), ...(translation ? { translation } : {}), ...extra };
+  const key = JSON.stringify(body);
+  if (!traces.has(key)) {
+    const trace = await context.source.trace(body, options);
+    traces.set(key, trace);
+    if (traces.size > KEPT_TRACES) traces.delete(traces.keys().next().value);
+  }
+  return traces.get(key);
+}

@@ -1,0 +1,90 @@
+// The logit lens: which token each decoder layer would write if it were the last.
+
+import { el } from "../../core/dom.js";
+import { bars } from "../../draw/bars.js";
+import { pieceText, percent, shown } from "../../draw/numbers.js";
+import { card, saveButtons } from "../common/controls.js";
+
+const STRONGEST_SHADE = 34; // per cent of the heat colour: ink on it stays readable
+
+/** A table of layers and target tokens; a cell opens the five likeliest. */
+export function showLens(context, trace) {
+  const { t } = context;
+  const { lens, target_tokens: tokens } = trace;
+  const layerName = (layer) =>
+    layer === 0
+      ? t("heads.lens_embedding")
+      : layer === lens.length - 1
+        ? t("heads.lens_output", layer)
+        : t("inside.layer", layer);
+  const details = el(
+    "div",
+    { class: "lens-details", "aria-live": "polite" },
+    el("p", { class: "quiet-text" }, t("heads.lens_choose")),
+  );
+  let pressed = null;
+
+  const open = (button, layer, position) => {
+    pressed?.setAttribute("aria-pressed", "false");
+    pressed = button;
+    button.setAttribute("aria-pressed", "true");
+    const written = pieceText(tokens[position].piece);
+    const rows = lens[layer][position].map(({ piece, probability }) => ({
+      name: pieceText(piece),
+      value: probability,
+      chosen: piece === tokens[position].piece,
+    }));
+    const title = t("heads.lens_at", layerName(layer), written);
+    details.replaceChildren(el("h3", {}, title), bars({ rows, label: title, most: 1 }));
+  };
+  const cell = (layer, position) => {
+    const [best] = lens[layer][position];
+    const right = best.piece === tokens[position].piece;
+    const name = t(
+      "heads.lens_cell",
+      layerName(layer),
+      pieceText(tokens[position].piece),
+      pieceText(best.piece),
+      shown(best.probability),
+    );
+    const button = el(
+      "button",
+      { type: "button", "aria-pressed": "false", "aria-label": name, class: right ? "right" : null },
+      el("span", { class: "lens-piece" }, pieceText(best.piece)),
+      el("span", { class: "lens-probability" }, percent(best.probability)),
+    );
+    button.style.background = `color-mix(in srgb, var(--heat) ${(STRONGEST_SHADE * best.probability).toFixed(2)}%, transparent)`;
+    button.addEventListener("click", () => open(button, layer, position));
+    return el("td", {}, button);
+  };
+  const head = el(
+    "tr",
+    {},
+    el("td", {}, ""),
+    tokens.map((token) => el("th", { scope: "col" }, pieceText(token.piece))),
+  );
+  const rows = lens.map((line, layer) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, layerName(layer)),
+      line.map((_, position) => cell(layer, position)),
+    ),
+  );
+  const table = el(
+    "table",
+    { class: "lens" },
+    el("caption", { class: "unseen" }, t("heads.lens")),
+    el("thead", {}, head),
+    el("tbody", {}, rows),
+  );
+  const scroll = el(
+    "div",
+    { class: "table-scroll", tabindex: 0, role: "region", "aria-label": t("heads.lens") },
+    table,
+  );
+  const save = saveButtons(context, "logit-lens", {
+    json: () => ({ text: trace.text, tokens: tokens.map(({ piece }) => piece), lens }),
+  });
+  return card(t("heads.lens"), el("p", { class: "quiet-text" }, t("heads.lens_about")), scroll, details, save);
+}
