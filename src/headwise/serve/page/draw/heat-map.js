@@ -225,8 +225,9 @@ function followCursor(element, drawn, { rows, columns }, { wide, high, top, left
 /**
  * A heat map. Options: rows, columns (labels), values (rows of numbers), label (what the picture shows), masked(row,
  * column), range ([least, most]; negative numbers get the cold colour), numbers (true, false; by default where few),
- * cell (pixels) or width (of the column), format, describe(row, column, value), onCell({row, column, value, by}), onLeave.
- * The result is a focusable element; its `drawing` is the picture to export, and `point(row, column)` moves the cursor.
+ * cell (pixels) or width (of the column), format, describe(row, column, value), onCell({row, column, value, by}),
+ * onLeave. The result is a focusable element; its `drawing` is the picture to export, and `point(row, column)` moves
+ * the cursor.
  */
 export function heatMap(options) {
   const data = { format: shown, ...options };

@@ -97,8 +97,9 @@ function neighbour(key, node, drawn, columns) {
 
 /**
  * A search tree. Options: nodes ({id, parent, piece, step, score, kept, finished}), best (ids of the winning path),
- * label, width (of the column: branches grow to fill it), describe(node) for screen readers, onNode(node, by) for hover, focus and click. The result has `drawing` to export,
- * `grow(step)` to show the first steps only, and `choose(id)` to mark a node.
+ * label, width (of the column: branches grow to fill it), describe(node) for screen readers, onNode(node, by) for
+ * hover, focus and click. The result has `drawing` to export, `grow(step)` to show the first steps only, `choose(id)`
+ * to mark a node, and `edge(step)`, where the column of a step ends.
  */
 export function searchTree({ nodes, best, label, width, describe, onNode }) {
   const winners = new Set(best);

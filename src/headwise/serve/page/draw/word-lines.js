@@ -102,9 +102,9 @@ function wordLabel(side, index, word, where, step) {
 
 /**
  * Lines between words. Options: from, to (labels), heads ([{name, colour, weights[from][to]}]), label, upright (two
- * columns instead of two lines; by default where they are wider than `width`), minimum (weights below are not drawn), masked(i, j), onWord({side, index} or null, by)
- * for hover ("pointer"), focus ("focus") and clicks ("click"). The result has `drawing` to export, and
- * `bring({side, index} or null)`.
+ * columns instead of two lines; by default where they are wider than `width`), minimum (weights below are not drawn),
+ * masked(i, j), onWord({side, index} or null, by) for hover ("pointer"), focus ("focus") and clicks ("click"). The
+ * result has `drawing` to export, and `bring({side, index} or null)`.
  */
 export function wordLines(options) {
   const { from, to, label, onWord } = options;

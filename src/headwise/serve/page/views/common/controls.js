@@ -12,7 +12,11 @@ export function check(label, checked, onChange) {
 
 /** A menu with its label. `options`: [[value, name], ...]. */
 export function menu(label, options, chosen, onChange) {
-  const select = el("select", {}, options.map(([value, name]) => el("option", { value, selected: value === chosen }, name)));
+  const select = el(
+    "select",
+    {},
+    options.map(([value, name]) => el("option", { value, selected: value === chosen }, name)),
+  );
   select.addEventListener("change", () => onChange(select.value));
   return el("label", { class: "labelled" }, el("span", {}, label), select);
 }
@@ -35,7 +39,9 @@ export function slider(label, { least, most, value, step = 1, show = String }, o
 
 /** Tabs: `tabs` is [[id, name], ...]; the panel is filled by `onChoose`. Arrow keys change the tab. */
 export function tabList(label, tabs, chosen, panel, onChoose) {
-  const buttons = tabs.map(([id, name]) => el("button", { type: "button", role: "tab", id: `tab-${id}`, "data-tab": id }, name));
+  const buttons = tabs.map(([id, name]) =>
+    el("button", { type: "button", role: "tab", id: `tab-${id}`, "data-tab": id }, name),
+  );
   const choose = (id, focus) => {
     for (const button of buttons) {
       const is = button.dataset.tab === id;
@@ -73,7 +79,8 @@ export function saveButtons(context, name, { picture, json, pharaoh }) {
     return el("button", { type: "button", class: "chip", "aria-label": label, on: { click: save } }, kind);
   };
   const row = el("div", { class: "row save" });
-  if (picture && picture() instanceof SVGElement) row.append(button("SVG", () => context.export(picture(), name, "svg")));
+  if (picture && picture() instanceof SVGElement)
+    row.append(button("SVG", () => context.export(picture(), name, "svg")));
   if (picture) row.append(button("PNG", () => context.export(picture(), name, "png")));
   if (json) row.append(button("JSON", () => saveJson(json(), name)));
   if (pharaoh) row.append(button("Pharaoh", () => saveText(`${pharaoh()}\n`, `${name}.pharaoh`)));

@@ -1,9 +1,68 @@
-import { el } from "../../core/dom.js";
+// Cause and effect: switch heads off, or take them from another sentence, and see what becomes of the translation.
+
+import { debounced, el, replace } from "../../core/dom.js";
+import { follow, sharedTrace } from "../common/follow.js";
+import { showImportance } from "./importance.js";
+import { showResult } from "./result.js";
+import { makeSwitches } from "./switches.js";
+import { showBoard } from "./board.js";
+
+const PAUSE = 60; // milliseconds after the last click: several switches become one request
+
+let stop = null;
 
 export const view = {
   id: "effect",
   title: (t) => t("nav.effect"),
-  mount(root, context) {
-    root.append(el("h1", {}, context.t("nav.effect")));
+  async mount(root, context) {
+    await context.load("inside");
+    const { t } = context;
+    const content = el("div", { class: "stack" });
+    root.append(
+      el("h1", {}, t("nav.effect")),
+      el("p", { class: "view-intro" }, t("effect.intro")),
+      context.sentenceBar(),
+      content,
+    );
+    const ask = (signal) => sharedTrace(context, {}, { signal });
+    stop = follow(context, content, ask, (trace) => show(content, context, trace));
+  },
+  unmount() {
+    stop?.();
+    stop = null;
   },
 };
+
+/** The board of switches, what they do, and the map of importance. */
+function show(content, context, trace) {
+  const switches = makeSwitches(context, trace);
+  const result = el("section", { class: "card panel result" });
+  const importance = el("section", { class: "card panel" });
+  let controller = null;
+
+  const ask = async () => {
+    controller?.abort();
+    controller = new AbortController();
+    const { signal } = controller;
+    const body = { ...context.sentence(), switches: switches.body() };
+    if (!switches.any()) return showResult(result, context, trace, null);
+    result.setAttribute("aria-busy", "true");
+    try {
+      const [own, given] = await Promise.all([
+        context.source.trace({ ...body, detail: "brief" }, { signal }),
+        context.source.trace({ ...body, translation: trace.translation, detail: "brief" }, { signal }),
+      ]);
+      if (!signal.aborted) showResult(result, context, trace, { own, given });
+    } catch (error) {
+      if (!signal.aborted) replace(result, context.errorNote(error));
+    } finally {
+      if (!signal.aborted) result.removeAttribute("aria-busy");
+    }
+    return undefined;
+  };
+  const soon = debounced(ask, PAUSE);
+  const board = showBoard(context, trace, switches, () => soon());
+  replace(content, el("div", { class: "effect" }, board, result), importance);
+  showImportance(importance, context, trace);
+  ask();
+}

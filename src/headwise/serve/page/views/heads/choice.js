@@ -4,9 +4,12 @@
 export function makeChoice(context, trace) {
   const { state } = context;
   const opening = trace.opening ?? { kind: "cross", layer: 0, head: 0 };
-  const count = (kind) => trace.attention[kind]?.[0]?.length ?? 0;
+  const count = (kind) => trace.attention[kind]?.find((layer) => layer)?.length ?? trace.model.heads;
   const valid = ({ kind, layer, heads }) =>
-    trace.attention[kind]?.[layer] && heads?.length && heads.every((head) => head >= 0 && head < count(kind));
+    layer >= 0 &&
+    layer < (trace.attention[kind]?.length ?? 0) &&
+    heads?.length &&
+    heads.every((head) => head >= 0 && head < count(kind));
 
   const telling = (kind) => {
     if (opening.kind === kind) return { layer: opening.layer, heads: [opening.head] };

@@ -17,12 +17,12 @@ const rolesOf = (trace) =>
 /** The least that a full colour stands for: otherwise heads that look everywhere would look sharp. */
 const LEAST_RANGE = 0.35;
 
-/** Fill the panel with the grid; the result has `refresh()`. */
-export function showGrid(panel, context, trace, choice, onHeads) {
+/** Fill the panel with the grid; the result has `refresh()`. Of a long text, one layer is shown at a time. */
+export function showGrid(panel, context, trace, choice, { onHeads, onLayer }) {
   const { t } = context;
   const attention = trace.attention[choice.kind];
   const roles = rolesOf(trace);
-  const long = Math.max(attention[0][0].length, attention[0][0][0].length) > LONG;
+  const long = attention.includes(null) || Math.max(trace.source_tokens.length, trace.target_tokens.length) > LONG;
   const layers = long ? [choice.layer] : attention.map((_, layer) => layer);
 
   const make = (layer, head, state) => {
@@ -44,7 +44,7 @@ export function showGrid(panel, context, trace, choice, onHeads) {
   };
   const grid = headGrid({
     layers,
-    heads: attention[0].length,
+    heads: attention[layers[0]].length,
     label: t("heads.grid"),
     layerName: (layer) => t("inside.layer", layer + 1),
     make,
@@ -64,12 +64,10 @@ export function showGrid(panel, context, trace, choice, onHeads) {
     const options = attention.map((_, layer) => [String(layer), t("inside.layer", layer + 1)]);
     const chooseLayer = menu(t("heads.one_layer"), options, String(choice.layer), (layer) => {
       choice.toggle(Number(layer), 0, false);
-      Object.assign(result, showGrid(panel, context, trace, choice, onHeads));
-      onHeads();
+      onLayer();
     });
     controls.prepend(chooseLayer);
   }
   replace(panel, el("p", { class: "quiet-text" }, t(`heads.about_${choice.kind}`)), controls, grid);
-  const result = { refresh: () => grid.refresh() };
-  return result;
+  return grid;
 }

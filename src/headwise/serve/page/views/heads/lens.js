@@ -53,7 +53,8 @@ export function showLens(context, trace) {
       el("span", { class: "lens-piece" }, pieceText(best.piece)),
       el("span", { class: "lens-probability" }, percent(best.probability)),
     );
-    button.style.background = `color-mix(in srgb, var(--heat) ${(STRONGEST_SHADE * best.probability).toFixed(2)}%, transparent)`;
+    const shade = (STRONGEST_SHADE * best.probability).toFixed(2);
+    button.style.background = `color-mix(in srgb, var(--heat) ${shade}%, transparent)`;
     button.addEventListener("click", () => open(button, layer, position));
     return el("td", {}, button);
   };

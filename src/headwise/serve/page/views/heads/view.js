@@ -46,13 +46,18 @@ function show(content, context, trace) {
     grid.refresh();
     showPicture(enlarged, context, trace, choice, onHeads);
   };
-  const onKind = () => {
-    grid = showGrid(panel, context, trace, choice, onHeads);
-    showPicture(enlarged, context, trace, choice, onHeads);
+  const onLayer = async () => {
+    try {
+      await loadLayer(context, trace, choice, panel);
+      grid = showGrid(panel, context, trace, choice, { onHeads, onLayer });
+      showPicture(enlarged, context, trace, choice, onHeads);
+    } catch (error) {
+      replace(panel, context.errorNote(error));
+    }
   };
   const tabs = tabList(t("heads.kinds"), names, choice.kind, panel, (kind) => {
     choice.openKind(kind);
-    onKind();
+    onLayer();
   });
   const translation = el(
     "p",
@@ -63,5 +68,18 @@ function show(content, context, trace) {
   );
   replace(content, el("div", { class: "heads-at-work" }, card(null, translation, tabs, panel), enlarged));
   if (trace.lens?.length) content.append(showLens(context, trace));
-  onKind();
+  onLayer();
+}
+
+/** The layer of the choice, asked for if it is missing: traces of long texts have one layer only. */
+async function loadLayer(context, trace, { kind, layer }, panel) {
+  if (trace.attention[kind][layer]) return;
+  panel.setAttribute("aria-busy", "true");
+  try {
+    const part = await sharedTrace(context, { translation: trace.translation, only: { kind, layer } });
+    trace.attention[kind][layer] = part.attention[kind][layer];
+    trace.value_norms[kind][layer] = part.value_norms[kind][layer];
+  } finally {
+    panel.removeAttribute("aria-busy");
+  }
 }

@@ -13,8 +13,8 @@ export function sides(trace, kind) {
 }
 
 /**
- * {rows, columns, tables (one per head), mean, masked(row, column), padding(column)} of a choice. Only what the mask hides
- * is masked: a later word, with a weight of exactly 0.
+ * {rows, columns, tables (one per head), mean, masked(row, column), padding(column)} of a choice. Only what the mask
+ * hides is masked: a later word, with a weight of exactly 0.
  */
 export function chosenWeights(trace, { kind, layer, heads, merged, values }) {
   const [looking, seen] = sides(trace, kind);

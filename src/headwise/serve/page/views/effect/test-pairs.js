@@ -1,0 +1,80 @@
+// A small test set of our own in five languages: enough to see which heads matter, too small to compare models.
+
+const SENTENCES = {
+  en: [
+    "The children are playing in the garden.",
+    "She opened the window because it was hot.",
+    "Where is the nearest station?",
+    "I have never seen such a beautiful house.",
+    "The book on the table belongs to my brother.",
+    "We will visit our grandparents next week.",
+    "He did not come to work today.",
+    "My friend bought two red apples.",
+    "It has been raining since yesterday morning.",
+    "Can you help me carry this heavy box?",
+    "The old man reads the newspaper every day.",
+    "They were tired, but they kept walking.",
+  ],
+  de: [
+    "Die Kinder spielen im Garten.",
+    "Sie öffnete das Fenster, weil es heiß war.",
+    "Wo ist der nächste Bahnhof?",
+    "Ich habe noch nie ein so schönes Haus gesehen.",
+    "Das Buch auf dem Tisch gehört meinem Bruder.",
+    "Wir werden nächste Woche unsere Großeltern besuchen.",
+    "Er ist heute nicht zur Arbeit gekommen.",
+    "Mein Freund hat zwei rote Äpfel gekauft.",
+    "Es regnet seit gestern Morgen.",
+    "Kannst du mir helfen, diese schwere Kiste zu tragen?",
+    "Der alte Mann liest jeden Tag die Zeitung.",
+    "Sie waren müde, aber sie gingen weiter.",
+  ],
+  fr: [
+    "Les enfants jouent dans le jardin.",
+    "Elle a ouvert la fenêtre parce qu’il faisait chaud.",
+    "Où est la gare la plus proche ?",
+    "Je n’ai jamais vu une si belle maison.",
+    "Le livre sur la table appartient à mon frère.",
+    "Nous rendrons visite à nos grands-parents la semaine prochaine.",
+    "Il n’est pas venu travailler aujourd’hui.",
+    "Mon ami a acheté deux pommes rouges.",
+    "Il pleut depuis hier matin.",
+    "Peux-tu m’aider à porter cette lourde caisse ?",
+    "Le vieil homme lit le journal tous les jours.",
+    "Ils étaient fatigués, mais ils continuaient à marcher.",
+  ],
+  it: [
+    "I bambini giocano in giardino.",
+    "Ha aperto la finestra perché faceva caldo.",
+    "Dov’è la stazione più vicina?",
+    "Non ho mai visto una casa così bella.",
+    "Il libro sul tavolo è di mio fratello.",
+    "La prossima settimana andremo a trovare i nostri nonni.",
+    "Oggi non è venuto al lavoro.",
+    "Il mio amico ha comprato due mele rosse.",
+    "Piove da ieri mattina.",
+    "Puoi aiutarmi a portare questa cassa pesante?",
+    "Il vecchio legge il giornale ogni giorno.",
+    "Erano stanchi, ma continuavano a camminare.",
+  ],
+  hi: [
+    "बच्चे बगीचे में खेल रहे हैं।",
+    "उसने खिड़की खोली क्योंकि गर्मी थी।",
+    "सबसे नज़दीकी स्टेशन कहाँ है?",
+    "मैंने इतना सुंदर घर कभी नहीं देखा।",
+    "मेज़ पर रखी किताब मेरे भाई की है।",
+    "हम अगले हफ़्ते अपने दादा-दादी से मिलने जाएँगे।",
+    "वह आज काम पर नहीं आया।",
+    "मेरे दोस्त ने दो लाल सेब ख़रीदे।",
+    "कल सुबह से बारिश हो रही है।",
+    "क्या तुम यह भारी डिब्बा उठाने में मेरी मदद कर सकते हो?",
+    "बूढ़ा आदमी हर दिन अख़बार पढ़ता है।",
+    "वे थके हुए थे, लेकिन चलते रहे।",
+  ],
+};
+
+/** Pairs [source, reference] of a direction; none where we have no sentences. */
+export function testPairs(source, target) {
+  const [from, to] = [SENTENCES[source], SENTENCES[target]];
+  return from && to ? from.map((sentence, index) => [sentence, to[index]]) : [];
+}
