@@ -35,6 +35,15 @@ def log_probabilities(model: EncoderDecoder, sources: Rows, targets: Rows, sos: 
 
 
 @torch.inference_mode()
+def next_tokens(model: EncoderDecoder, source: Sequence[int], target: Sequence[int]) -> NDArray[Any]:
+    """Log-probabilities [T, V] of the token after each one of `target`, which begins with the start token."""
+    encoded = model.encode(_padded(model, [source]))
+    logits = model.output_projection(model.decode(_padded(model, [target]), encoded).hidden)
+    found: NDArray[Any] = logits[0].float().log_softmax(-1).cpu().numpy()
+    return found
+
+
+@torch.inference_mode()
 def cross_attention(
     model: EncoderDecoder, sources: Rows, targets: Rows, head: AlignmentHead = ()
 ) -> list[NDArray[Any]]:

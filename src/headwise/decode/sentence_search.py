@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headwise.decode.alignment import Alignment, AlignmentHead, align, lettered, token_rows
-from headwise.decode.engines.engine import Aligner, Engine
+from headwise.decode.engines.engine import Aligner, Engine, Forecaster
 from headwise.decode.framing import DirectionFrame
 from headwise.decode.search.hypothesis import Hypothesis
 from headwise.decode.search.options import SearchOptions, SearchRequest
@@ -112,6 +112,14 @@ class SentenceSearch:
 
             found = cross_attention(self.model(), sources, inputs, self.alignment_head)
         return [token_rows(weights, self.aligns_given) for weights in found]
+
+    def next_tokens(self, source: list[int], target: list[int]) -> NDArray[Any]:
+        """Log-probabilities [T, V] of the token after each one of `target`, which begins with the start token."""
+        if isinstance(self.engine, Forecaster):
+            return self.engine.next_tokens(source, target)
+        from headwise.decode.scoring import next_tokens  # loads PyTorch
+
+        return next_tokens(self.model(), source, target)
 
     def _align(self, sources: list[list[int]], found: list[list[Hypothesis]], sos: int) -> list[list[Alignment]]:
         """Word alignments, from the attention of one more pass over the finished translations."""

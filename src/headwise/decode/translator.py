@@ -33,6 +33,7 @@ from headwise.decode.shortlist.restricted import choose_shortlists
 from headwise.decode.shortlist.shortlists import Shortlists
 from headwise.decode.text_parts import join_parts
 from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation
+from headwise.decode.word_choices import WordForecast
 from headwise.errors import ConfigError, DataError
 from headwise.extras import require
 from headwise.files.digest import bytes_digest
@@ -503,6 +504,16 @@ class Translator:
             self._framer.check_length(ids)
         found = log_probabilities(self.model, source_ids, target_ids, frame.sos, self.tokenizer.eos)
         return [each[len(frame.start) :] for each in found]
+
+    def word_forecast(
+        self, text: str, translation: str, *, source: str | None = None, target: str | None = None
+    ) -> WordForecast:
+        """The model's probabilities for the words of a given translation of one sentence, and for others.
+
+        It needs no PyTorch where the engine does not.
+        """
+        frame = self._framer.frame(source, target)
+        return WordForecast.of(self._sentences, self._framer, frame, text, translation)
 
     def _first_tokens(
         self, sources: Sequence[Sequence[int]], count: int, source: str | None = None, target: str | None = None

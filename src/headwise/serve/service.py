@@ -8,7 +8,9 @@ import logging
 import os
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from typing import Any
 
+from headwise.decode.text_parts import TextPart
 from headwise.decode.translation import Translation
 from headwise.serve.catalogue import PIVOT, Catalogue, ModelStep, read_catalogue
 from headwise.serve.clients import Client
@@ -23,7 +25,7 @@ from headwise.serve.state.character_quota import CharacterQuota
 from headwise.serve.state.corrections import Corrections
 from headwise.serve.state.glossary_store import GlossaryStore
 from headwise.serve.text_models import TextModels
-from headwise.serve.translate_request import AUTO, RequestOptions, TextTranslation
+from headwise.serve.translate_request import AUTO, RequestOptions, TextTranslation, TranslatedSentence, WordsRequest
 from headwise.serve.workers.operations import translation_from_json
 from headwise.serve.workers.worker import Worker, WorkerOptions
 from headwise.text.language.codes import short_code
@@ -151,11 +153,8 @@ class Service:
             strings = await self.documents.translate_html(missing, source, target, options, client)
             made = [TextTranslation(each, *codes) for each in strings]
         else:
-            translations = await self.translate_plain(missing, steps, options, client.id)
-            made = [
-                TextTranslation(each.text, *codes, alternatives=tuple(map(str, each.alternatives)), details=each)
-                for each in translations
-            ]
+            sentences = await self._through_models(missing, steps, options, client.id)
+            made = [_text_translation(each, codes, options.sentences and len(steps) == 1) for each in sentences]
         rest = iter(made)
         pivot, models = PIVOT if len(steps) > 1 else "", tuple(step.model.name for step in steps)
         return [each or replace(next(rest), pivot=pivot, models=models) for each in found]
@@ -169,24 +168,62 @@ class Service:
         self, texts: Sequence[str], steps: Sequence[ModelStep], options: RequestOptions, client: str
     ) -> list[Translation]:
         """Translate plain texts, model after model, sentence by sentence through the scheduler."""
+        return [_joined(each) for each in await self._through_models(texts, steps, options, client)]
+
+    async def _through_models(
+        self, texts: Sequence[str], steps: Sequence[ModelStep], options: RequestOptions, client: str
+    ) -> list[list[TranslatedSentence]]:
+        """The sentences of texts as the last model translates them; without any model, each text as it is."""
         if options.glossary and len(steps) > 1:
             raise InvalidRequestError("a glossary cannot be used where a text is translated through another language")
-        found = [Translation(text, 0.0) for text in texts]
+        found = [[TranslatedSentence(text, "", Translation(text, 0.0))] for text in texts]
         for step in steps:
             last = step is steps[-1]
-            chosen = options if last else replace(options, alternatives=0, alignments=False)
-            lane = Lane(
-                str(step.model.folder),
-                step.model.version,
-                step.source,
-                step.target,
-                chosen.search(self.settings.beam),
-            )
-            parts = [sentences_of(each.text) for each in found]
-            results = await self.scheduler.translate(lane, [part.text for each in parts for part in each], client)
-            rest = iter(results)
-            found = [join_sentences(each, [translation_from_json(next(rest)) for _ in each]) for each in parts]
+            chosen = options if last else replace(options, alternatives=0, alignments=False, prefix="")
+            parts = [sentences_of(_joined(each).text) for each in found]
+            results = await self._translate_parts(parts, step, chosen, client)
+            found = [
+                [
+                    TranslatedSentence(part.text, part.separator, each)
+                    for part, each in zip(listed, translations, strict=True)
+                ]
+                for listed, translations in zip(parts, results, strict=True)
+            ]
         return found
+
+    async def _translate_parts(
+        self, parts: Sequence[Sequence[TextPart]], step: ModelStep, options: RequestOptions, client: str
+    ) -> list[list[Translation]]:
+        """Translate the sentences of texts by one model. A prefix is for the first sentence of each text."""
+        usual = self._lane(step, replace(options, prefix="").search(self.settings.beam))
+        first = self._lane(step, options.search(self.settings.beam))
+        openings = [listed[0].text for listed in parts if listed] if options.prefix else []
+        others = [part.text for listed in parts for part in listed[1 if options.prefix else 0 :]]
+        results = await asyncio.gather(
+            self.scheduler.translate(first, openings, client), self.scheduler.translate(usual, others, client)
+        )
+        begun, rest = (iter([_checked(each) for each in listed]) for listed in results)
+        return [
+            [next(begun if options.prefix and not number else rest) for number in range(len(listed))]
+            for listed in parts
+        ]
+
+    def _lane(self, step: ModelStep, options: str, operation: str = "translate") -> Lane:
+        return Lane(str(step.model.folder), step.model.version, step.source, step.target, options, operation)
+
+    async def words(self, request: WordsRequest, client: Client = Client("local")) -> dict[str, Any]:  # noqa: B008
+        """The probabilities of the words of a translation, or what else might stand in the place of one."""
+        self.check_open()
+        self._check_limits([request.text, request.translation], RequestOptions())
+        steps = self.steps(request.source, request.target, RequestOptions(model=request.model, pivot=False))
+        if len(steps) != 1:
+            raise InvalidRequestError("'source' and 'target' are the same language")
+        lane = self._lane(steps[0], request.options(self.settings.beam), "words")
+        async with self.deadline():
+            [found] = await self.scheduler.translate(lane, [request.text], client.id)
+        if "invalid" in found:
+            raise InvalidRequestError(found["invalid"])
+        return {**found, "model": steps[0].model.name}
 
     # --- languages -------------------------------------------------------------------------------------
 
@@ -267,6 +304,31 @@ class Service:
                 await self.texts.close_idle()
             except Exception as error:  # a folder that cannot be read for a moment must not end the upkeep
                 LOG.warning("the models folder cannot be read: %s", error)
+
+
+def _joined(sentences: Sequence[TranslatedSentence]) -> Translation:
+    parts = [TextPart(each.source, each.separator, []) for each in sentences]
+    return join_sentences(parts, [each.translation for each in sentences])
+
+
+def _text_translation(
+    sentences: Sequence[TranslatedSentence], codes: tuple[str, str], keep_sentences: bool
+) -> TextTranslation:
+    joined = _joined(sentences)
+    return TextTranslation(
+        joined.text,
+        *codes,
+        alternatives=tuple(map(str, joined.alternatives)),
+        details=joined,
+        sentences=tuple(sentences) if keep_sentences else (),
+    )
+
+
+def _checked(message: dict[str, Any]) -> Translation:
+    """The translation in a worker's answer, unless that says that the request cannot be obeyed."""
+    if "invalid" in message:
+        raise InvalidRequestError(message["invalid"])
+    return translation_from_json(message)
 
 
 def worker_shape(settings: ServeSettings) -> tuple[int, int]:

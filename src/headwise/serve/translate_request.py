@@ -32,6 +32,10 @@ class RequestOptions:
     no_repeat: int = 0
     glossary: tuple[tuple[str, str], ...] = ()
     """Terms and their requested translations."""
+    prefix: str = ""
+    """What the translation of the first sentence begins with."""
+    sentences: bool = False
+    """Whether the sentences are wanted one by one, too."""
 
     def search(self, beam: int) -> str:
         """The search options as the workers take them; `beam` is the default width."""
@@ -44,7 +48,19 @@ class RequestOptions:
             chosen["no_repeat"] = self.no_repeat
         if self.glossary:
             chosen["glossary"] = dict(self.glossary)
+        if self.prefix:
+            chosen["prefix"] = self.prefix
         return json.dumps(chosen, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class TranslatedSentence:
+    """A sentence of a text, with its translation."""
+
+    source: str
+    separator: str
+    """White space between this sentence and the next."""
+    translation: Translation
 
 
 @dataclass(frozen=True)
@@ -64,5 +80,29 @@ class TextTranslation:
     """Whether it is a user's correction."""
     details: Translation | None = None
     """Scores, tokens and alignments; None where no model translated, or markup was put in."""
+    sentences: tuple[TranslatedSentence, ...] = ()
+    """The sentences that it was translated in; empty where one model alone did not translate plain text."""
     models: tuple[str, ...] = ()
     """Names of the models that translated it."""
+
+
+@dataclass(frozen=True)
+class WordsRequest:
+    """A request for the words of a given translation of one sentence: how probable each is, and what else might be."""
+
+    text: str
+    translation: str
+    source: str
+    target: str
+    model: str | None = None
+    word: int | None = None
+    """The word, from 0, in whose place others are wanted; None: none are."""
+    choices: int = 6
+    """How many others."""
+
+    def options(self, beam: int) -> str:
+        """The options as the workers take them; `beam` is the width of the search for the rest."""
+        chosen: dict[str, object] = {"translation": self.translation}
+        if self.word is not None:
+            chosen |= {"word": self.word, "choices": self.choices, "beam": beam}
+        return json.dumps(chosen, sort_keys=True)

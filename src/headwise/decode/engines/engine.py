@@ -56,6 +56,15 @@ class Aligner(Protocol):
 
 
 @runtime_checkable
+class Forecaster(Protocol):
+    """An engine that can compute the probabilities of next tokens without the model."""
+
+    def next_tokens(self, source: Sequence[int], target: Sequence[int]) -> NDArray[Any]:
+        """Log-probabilities [T, V] of the token after each one of `target` (ids; it begins with the start token)."""
+        ...
+
+
+@runtime_checkable
 class MemoryHolder(Protocol):
     """An engine that holds memory from one search to the next."""
 

@@ -16,6 +16,7 @@ from headwise.serve.description.schema_parts import (
     maybe,
     operation,
 )
+from headwise.serve.own.own_fields import MOST_CHOICES
 from headwise.serve.settings import ServeSettings
 
 ERROR = "HeadwiseError"
@@ -27,6 +28,7 @@ TRANSLATION = fields(
         "complete": FLAG,
         "alignment": listed({"type": "array", "items": WHOLE, "minItems": 2, "maxItems": 2}),
         "alternatives": listed(fields(CANDIDATE)),
+        "sentences": listed(fields({"source": STRING, "separator": STRING, **CANDIDATE})),
         "terms": listed(fields({"source": STRING, "requested": listed(STRING), "status": STRING})),
         "missing_numbers": listed(STRING),
         "detected": fields({"language": STRING, "probability": NUMBER}),
@@ -57,7 +59,26 @@ def own_paths(settings: ServeSettings) -> Schema:
                         "glossary": maybe({"type": "object", "additionalProperties": STRING}),
                         "pivot": maybe(FLAG),
                         "model": maybe(STRING),
+                        "prefix": maybe(STRING),
+                        "sentences": maybe(FLAG),
                     },
+                ),
+            )
+        },
+        "/api/words": {
+            "post": operation(
+                "Probability of each word of a translation of one sentence; for `word`, what else might stand there",
+                fields(
+                    {"model": STRING},
+                    {
+                        "words": listed(fields({"word": STRING, "probability": NUMBER})),
+                        "choices": listed(fields({"word": STRING, "probability": NUMBER, "text": STRING})),
+                    },
+                ),
+                ERROR,
+                body=fields(
+                    {"text": TEXT, "translation": TEXT, "source": TEXT, "target": TEXT},
+                    {"word": maybe(WHOLE), "choices": maybe(between(1, MOST_CHOICES)), "model": maybe(STRING)},
                 ),
             )
         },

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from starlette.requests import Request
@@ -13,15 +14,19 @@ from headwise.decode.translation import Translation
 from headwise.serve.clients import Client
 from headwise.serve.http.answers import Api, json_answer, while_connected
 from headwise.serve.http.gate import Gate
-from headwise.serve.http.json_object import JsonObject, read_object
+from headwise.serve.http.json_object import read_object
 from headwise.serve.libretranslate.routes import error_body
-from headwise.serve.own.own_fields import given_texts, request_options
+from headwise.serve.own.own_fields import (
+    LONGEST_SENTENCE,
+    given_languages,
+    given_sentence,
+    given_texts,
+    request_options,
+    words_request,
+)
 from headwise.serve.service import Service
 from headwise.serve.service_errors import InvalidRequestError
-from headwise.serve.translate_request import AUTO, RequestOptions, TextTranslation
-
-LONGEST_INSPECTED = 1_000
-"""Characters of a sentence whose attention is shown: the answer grows with the square of its length."""
+from headwise.serve.translate_request import AUTO, RequestOptions, TextTranslation, TranslatedSentence
 
 
 class OwnApi:
@@ -35,6 +40,7 @@ class OwnApi:
         """The routes, and errors as `{"error": message}`."""
         routes = [
             Route("/api/translate", self.translate, methods=["POST"]),
+            Route("/api/words", self.words, methods=["POST"]),
             Route("/api/inspect", self.inspect, methods=["POST"]),
             Route("/api/models", self.models, methods=["GET"]),
         ]
@@ -46,21 +52,26 @@ class OwnApi:
         client = self._admit(request)
         texts = given_texts(fields)
         options = request_options(fields, self._service.settings.glossary_limit)
-        source, target = _languages(fields)
+        source, target = given_languages(fields)
         found = await while_connected(request, self._service.translate(texts, source, target, options, client))
         return json_answer({"translations": [_described(each, options) for each in found]})
+
+    async def words(self, request: Request) -> Response:
+        """POST /api/words"""
+        fields = await read_object(request, self._service.settings)
+        client = self._admit(request)
+        asked = words_request(fields)
+        return json_answer(await while_connected(request, self._service.words(asked, client)))
 
     async def inspect(self, request: Request) -> Response:
         """POST /api/inspect"""
         fields = await read_object(request, self._service.settings)
         self._admit(request)
-        text = fields.get("text", str, "a string")
-        if not text or not text.strip() or len(text) > LONGEST_INSPECTED:
-            raise InvalidRequestError(f"'text' must be a sentence of at most {LONGEST_INSPECTED} characters")
+        text = given_sentence(fields, "text")
         translation = fields.get("translation", str, "a string")
-        if translation is not None and len(translation) > LONGEST_INSPECTED:
-            raise InvalidRequestError(f"'translation' must have at most {LONGEST_INSPECTED} characters")
-        source, target = _languages(fields)
+        if translation is not None and len(translation) > LONGEST_SENTENCE:
+            raise InvalidRequestError(f"'translation' must have at most {LONGEST_SENTENCE} characters")
+        source, target = given_languages(fields)
         if source.casefold() == AUTO:
             raise InvalidRequestError("'source' must be a language")
         options = RequestOptions(model=fields.get("model", str, "the name of a model"), pivot=False)
@@ -93,13 +104,6 @@ class OwnApi:
         return self._gate.admit(request, key.strip() if scheme.lower() == "bearer" else None)
 
 
-def _languages(fields: JsonObject) -> tuple[str, str]:
-    source, target = (fields.get(name, str, "the code of a language") for name in ("source", "target"))
-    if not target:
-        raise InvalidRequestError("'target' is missing")
-    return source or AUTO, target
-
-
 def _described(found: TextTranslation, options: RequestOptions) -> dict[str, Any]:
     answer: dict[str, Any] = {"text": found.text, "source": found.source, "target": found.target}
     answer["models"] = list(found.models)
@@ -110,11 +114,18 @@ def _described(found: TextTranslation, options: RequestOptions) -> dict[str, Any
     if found.corrected:
         answer["corrected"] = True
     if found.details is not None:
-        answer |= _details(found.details, options)
+        answer |= _details(found.details, options, found.sentences)
     return answer
 
 
-def _details(found: Translation, options: RequestOptions) -> dict[str, Any]:
+def _sentence(found: TranslatedSentence, options: RequestOptions) -> dict[str, Any]:
+    answer = {"source": found.source, "separator": found.separator, "text": found.translation.text}
+    return answer | _details(found.translation, replace(options, sentences=False))
+
+
+def _details(
+    found: Translation, options: RequestOptions, sentences: Sequence[TranslatedSentence] = ()
+) -> dict[str, Any]:
     answer: dict[str, Any] = {"score": found.score, "tokens": found.tokens, "complete": found.complete}
     if found.missing_numbers:
         answer["missing_numbers"] = list(found.missing_numbers)
@@ -124,6 +135,8 @@ def _details(found: Translation, options: RequestOptions) -> dict[str, Any]:
         answer["alternatives"] = [
             {"text": each.text, "score": each.score, "tokens": each.tokens} for each in found.alternatives
         ]
+    if options.sentences:
+        answer["sentences"] = [_sentence(each, options) for each in sentences]
     if options.glossary:
         answer["terms"] = [asdict(each) for each in found.terms]
     return answer

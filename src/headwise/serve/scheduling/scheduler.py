@@ -73,7 +73,10 @@ class Scheduler:
         return sum(self._admitted.values())
 
     async def translate(self, lane: Lane, texts: Sequence[str], client: str) -> list[dict[str, Any]]:
-        """Translate sentences; the results are in their order. Cancelling this call cancels the work."""
+        """Translate sentences, or what else the lane says; the results are in their order.
+
+        Cancelling this call cancels the work.
+        """
         request = next(self._numbers)
         size = sum(map(len, texts)) + len(texts)
         self._admit(client, size)
@@ -184,7 +187,7 @@ class Scheduler:
     async def _run(self, worker: AnsweringWorker, batch: list[SentenceUnit]) -> None:
         lane = batch[0].lane
         message = {
-            "do": "translate",
+            "do": lane.operation,
             "folder": lane.folder,
             "version": lane.version,
             "source": lane.source,

@@ -23,6 +23,8 @@ class Lane:
     """Languages by the model's own codes."""
     options: str
     """Search options as JSON with sorted keys."""
+    operation: str = "translate"
+    """What a worker does with the sentences."""
 
 
 @dataclass(eq=False)

@@ -14,7 +14,8 @@ from headwise.decode.glossary.glossary import Glossary
 from headwise.decode.glossary.rendering import TermUse
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.decode.translator import Translator
-from headwise.errors import HeadwiseError
+from headwise.decode.word_choices import WordForecast
+from headwise.errors import ConfigError, DataError, HeadwiseError
 from headwise.serve.workers.model_pool import ModelPool
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Operations:
         self._memory, self._device = memory, device
         self._table: dict[str, Callable[[Json], Any]] = {
             "translate": self.translate,
+            "words": self.words,
             "describe": self.describe,
             "close_idle": self.close_idle,
             "start_text": lambda message: self._texts.start_text(message),
@@ -64,11 +66,35 @@ class Operations:
     def translate(self, message: Json) -> Json:
         """Translate sentences that have the same model, direction and options; `seconds` without loading the model."""
         translator = self._translators.get(Path(message["folder"]), message["version"])
-        options = options_from_json(message["options"])
+        options, prefix = options_from_json(message["options"])
         texts: list[str] = message["texts"]
+        languages = {"source": message["source"], "target": message["target"]}
         began = time.perf_counter()
-        found = translator.translate(texts, source=message["source"], target=message["target"], options=options)
+        try:
+            found = translator.translate(texts, **languages, prefix=prefix, options=options)
+        except ConfigError as error:
+            if not prefix:
+                raise
+            return {"found": [{"invalid": str(error)} for _ in texts], "seconds": time.perf_counter() - began}
         return {"found": [translation_to_json(each) for each in found], "seconds": time.perf_counter() - began}
+
+    def words(self, message: Json) -> Json:
+        """The probabilities of the words of given translations, or what else might stand in the place of one.
+
+        A translation that cannot be taken whole has the answer `invalid`, which says why.
+        """
+        translator = self._translators.get(Path(message["folder"]), message["version"])
+        languages = {"source": message["source"], "target": message["target"]}
+        asked = json.loads(message["options"])
+        began = time.perf_counter()
+        found: list[Json] = []
+        for text in message["texts"]:
+            try:
+                forecast = translator.word_forecast(text, asked["translation"], **languages)
+                found.append(_words_answer(forecast, asked))
+            except DataError as error:
+                found.append({"invalid": str(error)})
+        return {"found": found, "seconds": time.perf_counter() - began}
 
     def describe(self, message: Json) -> Json:
         """The directions of a model, which for a published one only its tokenizer knows."""
@@ -81,13 +107,21 @@ class Operations:
         return len(self._translators)
 
 
+def _words_answer(forecast: WordForecast, asked: Json) -> Json:
+    if "word" not in asked:
+        return {"words": [asdict(each) for each in forecast.words()]}
+    chosen = forecast.choices(asked["word"], asked["choices"], TranslateOptions(beam=asked["beam"]))
+    return {"choices": [asdict(each) for each in chosen]}
+
+
 @lru_cache(16)  # the terms of a glossary are indexed once, not for every batch
-def options_from_json(text: str) -> TranslateOptions:
-    """The search options in a message."""
+def options_from_json(text: str) -> tuple[TranslateOptions, str]:
+    """The search options in a message, and what each translation begins with."""
     given = json.loads(text)
+    prefix: str = given.pop("prefix", "")
     if "glossary" in given:
         given["glossary"] = Glossary(given["glossary"])
-    return TranslateOptions(**given)
+    return TranslateOptions(**given), prefix
 
 
 def translation_to_json(translation: Translation) -> Json:

@@ -58,6 +58,10 @@ class NativeEngine:
         """Cross-attention weights [T, S] of each source and target: see `NativeModel.attention`."""
         return self.model.attention(sources, targets, head)
 
+    def next_tokens(self, source: Sequence[int], target: Sequence[int]) -> NDArray[np.float32]:
+        """Log-probabilities [T, V] of the token after each one of `target`."""
+        return self.model.next_tokens(source, target)
+
     def stepping(self) -> NativeSteppingEngine:
         """The native decoder under the search in Python, for options that the C++ search does not support."""
         require("torch", "sampling, or no_repeat,")

@@ -118,6 +118,15 @@ class NativeModel:
                 found[pair][position] = row[: len(sources[pair])]
         return found
 
+    def next_tokens(self, source: Sequence[int], target: Sequence[int]) -> Floats:
+        """Log-probabilities [T, V] of the token after each one of `target`, over the whole vocabulary."""
+        table = np.empty((len(target), self.vocabulary), np.float32)
+        search = self.start([source])
+        for position, token in enumerate(target):
+            row = table[position : position + 1]
+            search.step(np.array([token], np.int64), self.target_positions.single(position), table=row)
+        return table
+
 
 def default_threads() -> int:
     """As many threads as PyTorch would use: OMP_NUM_THREADS, or the number of cores."""
