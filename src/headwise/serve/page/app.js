@@ -51,6 +51,9 @@ const context = {
       .catch((error) => { catalogue = null; throw error; });
     return catalogue;
   },
+  /** A probability as a percentage. */
+  percent: (share) =>
+    new Intl.NumberFormat(words.language, { style: "percent", maximumFractionDigits: share < 0.1 ? 1 : 0 }).format(share),
   announce(text) {
     announcer.textContent = "";
     setTimeout(() => { announcer.textContent = text; }, 50);

@@ -40,6 +40,7 @@ export function liveSource(t, stored) {
     settings: get("frontend/settings"),
     models: async (options) => (await get("api/models")(options)).models,
     translate: post("api/translate"),
+    words: post("api/words"),
     detect: async (body, options) =>
       post("detect")({ q: body.text, api_key: stored.get("key") || undefined }, options),
     suggest: (body, options) => post("suggest")({ ...body, api_key: stored.get("key") || undefined }, options),
@@ -64,7 +65,7 @@ export function embeddedSource(data, t) {
     if (!found) throw new RequestError(t("error.embedded"));
     return found.answer;
   };
-  const methods = ["translate", "detect", "suggest", "trace", "decode", "compare", "checkpoints", "family",
+  const methods = ["translate", "words", "detect", "suggest", "trace", "decode", "compare", "checkpoints", "family",
     "positions", "importance"];
   const trace = find("trace");
   return {
