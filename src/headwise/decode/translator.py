@@ -33,7 +33,7 @@ from headwise.decode.shortlist.restricted import choose_shortlists
 from headwise.decode.shortlist.shortlists import Shortlists
 from headwise.decode.text_parts import join_parts
 from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation
-from headwise.decode.word_choices import WordForecast
+from headwise.decode.forecast.word_choices import WordForecast
 from headwise.errors import ConfigError, DataError
 from headwise.extras import require
 from headwise.files.digest import bytes_digest

@@ -66,10 +66,10 @@ class Page:
         self._files = page_files()
 
     def routes(self) -> list[Route]:
-        """The page, its files, and the icon that browsers ask for."""
+        """The page and its files, which are no part of an API."""
         return [
-            Route("/", self.front, methods=["GET"]),
-            Route("/page/{name:path}", self.file, methods=["GET"]),
+            Route("/", self.front, methods=["GET"], include_in_schema=False),
+            Route("/page/{name:path}", self.file, methods=["GET"], include_in_schema=False),
         ]
 
     async def front(self, request: Request) -> Response:

@@ -14,7 +14,7 @@ from headwise.decode.glossary.glossary import Glossary
 from headwise.decode.glossary.rendering import TermUse
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.decode.translator import Translator
-from headwise.decode.word_choices import WordForecast
+from headwise.decode.forecast.word_choices import WordForecast
 from headwise.errors import ConfigError, DataError, HeadwiseError
 from headwise.serve.workers.model_pool import ModelPool
 

@@ -50,7 +50,7 @@ export function liveSource(t, stored) {
     checkpoints: post("api/inside/checkpoints"),
     family: post("api/inside/family"),
     positions: post("api/inside/positions"),
-    roles: async (body, options) => (await post("api/inside/trace")(body, options)).roles,
+    roles: post("api/inside/roles"),
     /** Long: `progress` receives each line but the last, which is the result. */
     importance: async (body, { signal, progress = () => {} } = {}) =>
       lastLine(await ask("POST", "api/inside/importance", body, { signal }), progress),
@@ -75,7 +75,10 @@ export function embeddedSource(data, t) {
     languages: async () => data.languages ?? [],
     settings: async () => data.settings ?? {},
     models: async () => data.models ?? [],
-    roles: async (body) => (await trace(body)).roles,
+    roles: async (body) => {
+      const { roles, opening } = await trace(body);
+      return { roles, opening, sentences: 1 };
+    },
   };
 }
 

@@ -4,7 +4,7 @@ import { el, replace } from "../../core/dom.js";
 import { icon } from "../../core/icons.js";
 import { confidence } from "./target-pane.js";
 
-const DOUBTED = ["unsure", "doubtful"];
+const LEVELS = ["unsure", "doubtful", "pinned"]; // those that look different from other words
 
 /** The notes: {root, states, editor, show(session), edit(), tooLong(limit)}; `translator` is the view. */
 export function makeNotes(context, translator) {
@@ -34,8 +34,9 @@ export function makeNotes(context, translator) {
   }
 
   const legend = (session) => {
-    const levels = new Set(session.sentences.flatMap((each) => (each.words ?? []).map((word) => confidence(word.probability))));
-    const present = DOUBTED.filter((each) => levels.has(each));
+    const levels = new Set(session.sentences.flatMap((each) => (each.words ?? []).map((word, number) =>
+      each.pinned?.includes(number) ? "pinned" : confidence(word.probability))));
+    const present = LEVELS.filter((each) => levels.has(each));
     if (!levels.size) return null;
     return el("p", { class: "legend quiet-text" }, present.length
       ? present.map((level) => el("span", {}, el("span", { class: `word ${level} sample`, "aria-hidden": "true" }, t("translate.word")), " ", t("translate.legend_" + level)))

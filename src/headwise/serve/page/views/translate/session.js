@@ -118,13 +118,13 @@ export function makeSession(context, given, changed) {
       const before = wordsOf(sentence.text).slice(0, word).map((each) => each.text);
       const prefix = [...before, text.trim()].join(" ");
       const { translations: [found] } = await ask({ texts: [sentence.source], prefix, source: session.source });
-      replaceSentence(number, { ...found, source: sentence.source, chosen: true });
+      replaceSentence(number, found, [...(sentence.pinned ?? []).filter((each) => each < word), word]);
     },
     /** Take another translation of a sentence as it is. */
     async take(number, text) {
       const sentence = session.sentences[number];
       const others = [{ text: sentence.text }, ...(sentence.alternatives ?? [])].filter((each) => each.text !== text);
-      replaceSentence(number, { source: sentence.source, text, alignment: [], alternatives: others, chosen: true });
+      replaceSentence(number, { text, alternatives: others });
       await realign(number);
     },
     /** Forget what the reader has chosen for a sentence. */
@@ -146,9 +146,11 @@ export function makeSession(context, given, changed) {
     },
   });
 
-  function replaceSentence(number, found) {
+  /** Show another translation of a sentence; `pinned` are the words in it that the reader has chosen. */
+  function replaceSentence(number, found, pinned = []) {
     const { separator, source } = session.sentences[number];
-    const sentence = { source, separator, text: found.text, alignment: found.alignment ?? [], alternatives: found.alternatives ?? [], chosen: true, words: null };
+    const { text, alignment = [], alternatives = [] } = found;
+    const sentence = { source, separator, text, alignment, alternatives, chosen: true, pinned, words: null };
     session.sentences = session.sentences.with(number, sentence);
     chosen.set(place(sentence), sentence);
     tell();

@@ -63,8 +63,8 @@ export function makeTargetPane(context, actions) {
     const sentence = session.sentences[number];
     const known = sentence.words?.[index];
     const fits = known && known.word === word.text;
-    const level = fits ? confidence(known.probability) : "sure";
-    const label = !fits || level === "sure" ? word.text : `${word.text}, ${t("translate." + level)}`;
+    const level = sentence.pinned?.includes(index) ? "pinned" : fits ? confidence(known.probability) : "sure";
+    const label = level === "sure" ? word.text : `${word.text}, ${t("translate." + level)}`;
     return el("span", {
       class: `word ${level}`, role: "button", "aria-haspopup": "dialog", "aria-label": label, "data-sentence": number,
       "data-word": index, tabindex: count === focused ? 0 : -1, lang: session.target,

@@ -33,7 +33,7 @@ class WordChoice:
 
     word: str
     probability: float
-    """Of the first tokens that lead to this word, together."""
+    """The probability of the first tokens that lead to this word, together."""
     text: str
     """The whole translation: the words before, this one, and the most probable rest."""
 

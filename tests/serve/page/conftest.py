@@ -1,0 +1,105 @@
+"""A browser that looks at the page of a running server, and notes whatever goes wrong in it."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.serve.running import RunningServer, running_server
+
+CHROMIUM = os.environ.get("HEADWISE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+AXE = [
+    Path(os.environ.get("HEADWISE_AXE") or "axe.min.js"),
+    Path(__file__).parents[3] / "node_modules" / "axe-core" / "axe.min.js",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium, driven by Playwright."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (headwise[browser])")
+    if not CHROMIUM:
+        pytest.skip("there is no chromium here (HEADWISE_CHROMIUM names one)")
+    with api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="session")
+def page_server(small_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with the small model, in a process of its own; it stores corrections."""
+    state = tmp_path_factory.mktemp("page")
+    with running_server(small_folder, state, suggestions=True, char_limit=5_000) as server:
+        yield server
+
+
+@dataclass
+class Watched:
+    """A page of a browser, with the address of its server and what went wrong on it."""
+
+    page: Any
+    url: str
+    problems: list[str] = field(default_factory=list)
+    refused: bool = False
+    """Whether the server may refuse requests; the browser writes that to its console, too."""
+
+    def open(self, fragment: str = "") -> Any:
+        """Open the page at a fragment such as `#heads`, and wait for its view."""
+        self.page.goto(f"{self.url}/{fragment}")
+        self.page.wait_for_selector("[data-view]")
+        return self.page
+
+    def note_console(self, message: Any) -> None:
+        if message.type in ("error", "warning") and not (self.refused and "Failed to load resource" in message.text):
+            self.problems.append(f"console: {message.text}")
+
+    def note_request(self, request: Any) -> None:
+        if not re.match(rf"{re.escape(self.url)}/|data:|blob:", request.url):
+            self.problems.append(f"a request left the server: {request.url}")
+
+
+@pytest.fixture
+def watch(browser: Any, page_server: RunningServer) -> Iterator[Callable[..., Watched]]:
+    """Opens pages in contexts of their own: `watch(color_scheme="dark")`. Afterwards nothing may have gone wrong."""
+    opened: list[tuple[Any, Watched]] = []
+
+    def new(**options: Any) -> Watched:
+        context = browser.new_context(**{"locale": "en-GB", **options})
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        watched = Watched(context.new_page(), page_server.url)
+        watched.page.on("console", watched.note_console)
+        watched.page.on("pageerror", lambda error: watched.problems.append(f"error: {error}"))
+        watched.page.on("request", watched.note_request)
+        opened.append((context, watched))
+        return watched
+
+    yield new
+    for context, watched in opened:
+        context.close()
+        assert not watched.problems
+
+
+@pytest.fixture
+def watched(watch: Callable[..., Watched]) -> Watched:
+    """A page of usual size in English."""
+    return watch()
+
+
+def axe_findings(page: Any) -> list[str]:
+    """What axe finds against the rules of WCAG 2.2 AA on a page, and its own best practices."""
+    source = next((each for each in AXE if each.is_file()), None)
+    if source is None:
+        pytest.skip("axe-core is not here (HEADWISE_AXE names axe.min.js, or node_modules has it)")
+    page.evaluate(source.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document)")
+    return [
+        f"{each['id']}: {node['target']} {node.get('failureSummary', '')}"
+        for each in found["violations"]
+        for node in each["nodes"]
+    ]

@@ -1,0 +1,21 @@
+"""The page stays small: no build step removes what nobody needs."""
+
+from headwise.serve.page.page_routes import page_files
+
+TOTAL = 300_000
+"""Bytes of all scripts, styles and HTML."""
+
+
+def sizes() -> dict[str, int]:
+    return {name: path.stat().st_size for name, path in page_files().items() if path.suffix != ".json"}
+
+
+def test_the_whole_page_is_within_its_budget() -> None:
+    assert sum(sizes().values()) <= TOTAL
+
+
+def test_scripts_are_small_files_of_short_lines() -> None:
+    for name, path in page_files().items():
+        if path.suffix == ".js":
+            lines = path.read_text(encoding="utf-8").splitlines()
+            assert len(lines) <= 320, name
