@@ -70,22 +70,7 @@ class SentenceSearch:
         options: TranslateOptions,
         generator: torch.Generator | None,
     ) -> list[list[Hypothesis]]:
-        search = SearchOptions(
-            sos=frame.sos,
-            eos=self.tokenizer.eos,
-            beam=options.width if options.sampling is None else 1,
-            nbest=options.candidates if options.sampling is None else 1,
-            length_penalty=options.length_penalty,
-            exact=options.exact,
-            no_repeat=options.no_repeat,
-            forbidden=self.tokenizer.specials,
-            unscored=len(frame.start),
-        )
-        limits = [
-            min(int(len(source) * options.max_ratio + options.max_extra + len(prefix)), self.positions - 1)
-            for source, prefix in zip(sources, prefixes, strict=True)
-        ]
-        request = SearchRequest(sources, limits, search, prefixes)
+        request = search_request(sources, prefixes, frame, options, self.tokenizer, self.positions)
         if options.sampling is not None and generator is not None:
             return self.engine.draw(request, replace(options.sampling, samples=options.candidates), generator)
         if self.shortlist is None:
@@ -136,3 +121,31 @@ class SentenceSearch:
         """The word of each token; a head that was trained to align words links punctuation marks by themselves."""
         words = self.tokenizer.word_ids(ids)
         return lettered(words, self.tokenizer.pieces(ids)) if self.alignment_head else words
+
+
+def search_request(
+    sources: list[list[int]],
+    prefixes: list[list[int]],
+    frame: DirectionFrame,
+    options: TranslateOptions,
+    tokenizer: Tokenizer,
+    positions: int,
+) -> SearchRequest:
+    """The search of sentences, given as ids with special tokens, by a model that has so many positions."""
+    searched = options.sampling is None
+    search = SearchOptions(
+        sos=frame.sos,
+        eos=tokenizer.eos,
+        beam=options.width if searched else 1,
+        nbest=options.candidates if searched else 1,
+        length_penalty=options.length_penalty,
+        exact=options.exact,
+        no_repeat=options.no_repeat,
+        forbidden=tokenizer.specials,
+        unscored=len(frame.start),
+    )
+    limits = [
+        min(int(len(source) * options.max_ratio + options.max_extra + len(prefix)), positions - 1)
+        for source, prefix in zip(sources, prefixes, strict=True)
+    ]
+    return SearchRequest(sources, limits, search, prefixes)
