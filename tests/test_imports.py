@@ -34,6 +34,7 @@ BESIDE = {
     ("train", "decode"),
     ("train", "evaluate"),
     ("train", "metrics"),
+    ("serve", "inspect"),
     ("__main__", "cli"),
 }
 """Steps within a level, none of which has a way back."""

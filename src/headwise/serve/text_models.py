@@ -108,6 +108,13 @@ class TextModels:
             found: dict[str, Any] = await self._ask(model, message)
         return found
 
+    async def inside(self, model: ServedModel | None, what: str, message: dict[str, Any]) -> str:
+        """Something of the inside of a model, as a JSON text."""
+        async with self._turn():
+            found = await self._ask(model, {"do": "inside", "what": what, **message})
+        answer: str = found["json"]
+        return answer
+
     async def close_idle(self) -> None:
         """End the worker if nobody has used it for long."""
         unused = time.monotonic() - self._used
@@ -152,9 +159,9 @@ class TextModels:
                 f"the request took longer than {self._service.settings.timeout:g} seconds", retry_after=60.0
             )
 
-    async def _ask(self, model: ServedModel, message: dict[str, Any]) -> Any:
+    async def _ask(self, model: ServedModel | None, message: dict[str, Any]) -> Any:
         """The worker's answer. A question that is on its way is waited for even if this call is cancelled."""
-        given = {**message, "folder": str(model.folder), "version": model.version}
+        given = message | (place_of(model) if model else {})
         asked = asyncio.ensure_future(self._exchange(given))
         try:
             found = await asyncio.shield(asked)
@@ -187,3 +194,8 @@ class TextModels:
             self._running = asyncio.create_task(self._worker.run())
         await self._worker.wait_ready()
         return self._worker
+
+
+def place_of(model: ServedModel) -> dict[str, str]:
+    """Where a worker finds a model, and which version of it."""
+    return {"folder": str(model.folder), "version": model.version}

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from headwise.decode.framing import DirectionFrame
 from headwise.errors import ConfigError
@@ -71,6 +75,16 @@ class OneTranslation:
     def target_ids(self) -> list[int]:
         """What each position of the decoder is to predict: the translation and the end."""
         return [*self.shown_ids[1:], self.inside.tokenizer.eos]
+
+    @cached_property
+    def chosen(self) -> Tensor:
+        """The log-probability of each token of the translation, [T]."""
+        return self.recording.log_probabilities.gather(1, torch.tensor(self.target_ids)[:, None])[:, 0]
+
+    @property
+    def score(self) -> float:
+        """The mean log-probability of the tokens, without those that every translation begins with."""
+        return float(self.chosen[len(self.frame.start) :].mean())
 
 
 def translate_inside(inside: InsideModel, question: Question) -> OneTranslation:

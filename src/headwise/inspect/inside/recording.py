@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -42,16 +43,12 @@ class Recording:
     """By kind, [H, rows, columns] for each layer; none where a stack is not made of Transformer layers."""
     memory: Tensor  # [S, encoder width]
     final: Tensor  # [T, D]
+    logits: Tensor  # [T, V]
 
-    @property
+    @cached_property
     def log_probabilities(self) -> Tensor:
         """Of every token after each token of the decoder's input, [T, V]."""
         return self.logits.log_softmax(-1)
-
-    @property
-    def logits(self) -> Tensor:
-        made: Tensor = self.model.output_projection(self.final)
-        return made.float()
 
     def layers(self, side: str) -> list[Layer]:
         """The Transformer layers of the encoder or the decoder."""
@@ -93,7 +90,9 @@ def record(model: EncoderDecoder, source: Sequence[int], shown: Sequence[int]) -
         decoded = model.decode(given[1], encoded, capture=True)
     found = {ENCODER: encoded.self_weights, DECODER: decoded.self_weights, CROSS: decoded.cross_weights}
     attention = {kind: [each[0].float() for each in weights] for kind, weights in found.items()}
-    return Recording(model, given[0][0], given[1][0], seen, attention, encoded.memory[0], decoded.hidden[0])
+    final = decoded.hidden[0]
+    logits = model.output_projection(final).float()
+    return Recording(model, given[0][0], given[1][0], seen, attention, encoded.memory[0], final, logits)
 
 
 @torch.inference_mode()

@@ -37,6 +37,10 @@ class HeadRole(NamedTuple):
         return {"kind": kind, "layer": layer, "head": head, "role": self.role, "strength": number(self.strength)}
 
 
+Shares = dict[Head, dict[str, float]]
+"""For each head, the share of its attention that each role explains."""
+
+
 class Sentence(NamedTuple):
     """What the roles of a sentence pair's heads depend on, beside their attention."""
 
@@ -47,23 +51,34 @@ class Sentence(NamedTuple):
     alignment: Alignment
 
 
-def head_roles(attention: dict[str, list[Tensor]], sentence: Sentence) -> list[HeadRole]:
-    """The role of every head for one sentence pair, from its weights: [H, rows, columns] per layer, by kind."""
-    found = []
-    for kind, layers in attention.items():
-        for layer, weights in enumerate(layers):
-            for head, each in enumerate(weights):
-                shares = _shares(kind, each, sentence)
-                role = max(shares, key=lambda name: shares[name], default=OTHER)
-                place = Head(kind, layer, head)
-                breadth = _breadth(each, kind)
-                if shares.get(role, 0.0) >= CLEAR:
-                    found.append(HeadRole(place, role, shares[role]))
-                elif breadth >= WIDE:
-                    found.append(HeadRole(place, BROAD, breadth))
-                else:
-                    found.append(HeadRole(place, OTHER, shares.get(role, 0.0)))
-    return found
+def measure(attention: dict[str, list[Tensor]], sentence: Sentence) -> Shares:
+    """What each role explains of each head's attention in one sentence pair; weights [H, rows, columns] per layer."""
+    return {
+        Head(kind, layer, head): {**_shares(kind, each, sentence), BROAD: _breadth(each, kind)}
+        for kind, layers in attention.items()
+        for layer, weights in enumerate(layers)
+        for head, each in enumerate(weights)
+    }
+
+
+def head_roles(measured: Sequence[Shares]) -> list[HeadRole]:
+    """The role of every head, from what was measured in some sentences."""
+    return [_role(head, _mean([each[head] for each in measured])) for head in (measured[0] if measured else ())]
+
+
+def _role(head: Head, shares: dict[str, float]) -> HeadRole:
+    breadth = shares.pop(BROAD)
+    role = max(shares, key=lambda name: shares[name], default=OTHER)
+    share = shares.get(role, 0.0)
+    if share >= CLEAR:
+        return HeadRole(head, role, share)
+    return HeadRole(head, BROAD, breadth) if breadth >= WIDE else HeadRole(head, OTHER, share)
+
+
+def _mean(found: list[dict[str, float]]) -> dict[str, float]:
+    """The mean of each share over the sentences that are long enough to have it."""
+    names = dict.fromkeys(name for each in found for name in each)
+    return {name: sum(given) / len(given) for name in names if (given := [each[name] for each in found if name in each])}
 
 
 def opening(roles: Sequence[HeadRole], head: tuple[int, ...] = ()) -> Head:

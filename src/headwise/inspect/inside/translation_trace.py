@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from headwise.inspect.inside.logit_lens import lens
 from headwise.inspect.inside.one_translation import OneTranslation, listed_tokens
 from headwise.inspect.inside.open_inside import InsideModel
 from headwise.inspect.inside.recording import KINDS, Recording
-from headwise.inspect.inside.roles import Sentence, head_roles, opening, word_alignment, words_of
+from headwise.inspect.inside.roles import Sentence, head_roles, measure, opening, word_alignment, words_of
 from headwise.inspect.inside.tour_numbers import tour_numbers
 from headwise.nn.stack import Stack
 
@@ -33,13 +33,11 @@ def trace_json(one: OneTranslation, detail: str = "", only: tuple[str, int] | No
     inside, recording = one.inside, one.recording
     sentence = sentence_of(one)
     task = inside.translator.task
-    roles = head_roles(recording.attention, sentence)
+    roles = head_roles([measure(recording.attention, sentence)])
     first = opening(roles, task.alignment_head)
     if only is None and weights_in(recording) > MOST_WEIGHTS:
         only = first.kind, first.layer
     log_probabilities = recording.log_probabilities
-    chosen = log_probabilities.gather(1, torch.tensor(one.target_ids)[:, None])[:, 0]
-    scored = chosen[len(one.frame.start) :]
     trained = bool(task.alignment_head)
     answer = {
         "model": model_facts(inside),
@@ -48,9 +46,9 @@ def trace_json(one: OneTranslation, detail: str = "", only: tuple[str, int] | No
         "target": one.frame.direction[1],
         "translation": one.text,
         "translation_given": one.question.translation is not None,
-        "score": number(scored.mean()),
+        "score": number(one.score),
         **_tokens(one, sentence),
-        "log_probability": numbers(chosen),
+        "log_probability": numbers(one.chosen),
         "candidates": candidates(inside, log_probabilities, CANDIDATES),
         "attention": _by_kind(recording, only, lambda kind, layer: numbers(recording.attention[kind][layer])),
         "value_norms": _by_kind(recording, only, lambda kind, layer: numbers(value_norms(recording, kind, layer))),
@@ -103,6 +101,14 @@ def sentence_of(one: OneTranslation) -> Sentence:
     )
     cross = one.recording.attention["cross"]
     return sentence._replace(alignment=word_alignment(cross, task.alignment_head, sentence, task.aligns_given))
+
+
+def roles_json(found: Sequence[OneTranslation]) -> Json:
+    """The roles of all heads, measured over several translations, and the head that a view opens on."""
+    measured = [measure(one.recording.attention, sentence_of(one)) for one in found]
+    roles = head_roles(measured)
+    first = opening(roles, found[0].inside.translator.task.alignment_head if found else ())
+    return {"sentences": len(found), "roles": [each.as_dict() for each in roles], "opening": first._asdict()}
 
 
 def weights_in(recording: Recording) -> int:

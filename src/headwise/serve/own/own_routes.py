@@ -16,6 +16,7 @@ from headwise.serve.http.answers import Api, json_answer, while_connected
 from headwise.serve.http.gate import Gate
 from headwise.serve.http.json_object import read_object
 from headwise.serve.libretranslate.routes import error_body
+from headwise.serve.own.inside_routes import InsideRoutes
 from headwise.serve.own.own_fields import (
     LONGEST_SENTENCE,
     given_languages,
@@ -43,6 +44,7 @@ class OwnApi:
             Route("/api/words", self.words, methods=["POST"]),
             Route("/api/inspect", self.inspect, methods=["POST"]),
             Route("/api/models", self.models, methods=["GET"]),
+            *InsideRoutes(self._service, self._admit).routes(),
         ]
         return Api("/api/", routes, error_body)
 

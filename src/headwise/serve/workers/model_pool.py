@@ -19,6 +19,17 @@ class Closable(Protocol):
 
 
 M = TypeVar("M", bound=Closable)
+T = TypeVar("T")
+
+
+class Opened(Generic[T]):
+    """Something in a pool that has nothing to close; whoever uses it at the moment keeps it alive."""
+
+    def __init__(self, model: T) -> None:
+        self.model = model
+
+    def close(self) -> None:
+        del self.model
 
 
 @dataclass

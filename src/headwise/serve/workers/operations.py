@@ -43,6 +43,7 @@ class Operations:
             "stop_text": lambda message: self._texts.stop_text(message),
             "embed": lambda message: self._texts.embed(message),
             "inspect": lambda message: self._texts.inspect(message),
+            "inside": lambda message: self._texts.inside.run(message),
         }
 
     @cached_property

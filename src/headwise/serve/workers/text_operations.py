@@ -5,28 +5,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
 from headwise.extras import require
 from headwise.serve.workers.chat_prompt import chat_prompt
-from headwise.serve.workers.model_pool import ModelPool
+from headwise.serve.workers.model_pool import ModelPool, Opened
 from headwise.serve.workers.running_text import RunningText
+
+if TYPE_CHECKING:
+    from headwise.serve.workers.inside_operations import InsideOperations
 
 Json = dict[str, Any]
 T = TypeVar("T")
-
-
-class _Opened(Generic[T]):
-    """A model in a pool; whoever uses it at the moment keeps it alive."""
-
-    def __init__(self, model: T) -> None:
-        self.model = model
-
-    def close(self) -> None:
-        del self.model
 
 
 class TextOperations:
@@ -37,8 +31,8 @@ class TextOperations:
         from headwise.decode.embedder import Embedder
         from headwise.decode.generator import Generator
 
-        def pool(kind: Callable[..., T]) -> ModelPool[_Opened[T]]:
-            return ModelPool(lambda folder: _Opened(kind(folder, device=device)), memory)
+        def pool(kind: Callable[..., T]) -> ModelPool[Opened[T]]:
+            return ModelPool(lambda folder: Opened(kind(folder, device=device)), memory)
 
         self._generators = pool(Generator)
         self._embedders = pool(Embedder)
@@ -50,9 +44,16 @@ class TextOperations:
     @property
     def bytes(self) -> int:
         """Bytes of the loaded models, as on disk."""
-        return self._generators.bytes + self._embedders.bytes + self._translators.bytes
+        return self._generators.bytes + self._embedders.bytes + self._translators.bytes + self.inside.bytes
 
-    def _get(self, pool: ModelPool[_Opened[T]], message: Json) -> T:
+    @cached_property
+    def inside(self) -> InsideOperations:
+        """The operations that show the inside of models."""
+        from headwise.serve.workers.inside_operations import InsideOperations
+
+        return InsideOperations(self._memory)
+
+    def _get(self, pool: ModelPool[Opened[T]], message: Json) -> T:
         if self.bytes > self._memory:  # each pool has its own bound: together they must not exceed it for long
             for each in (self._generators, self._embedders, self._translators):
                 if each is not pool:
