@@ -12,11 +12,11 @@ from headwise.inspect.inside.as_json import number, numbers
 from headwise.inspect.inside.code_lines import code_lines
 from headwise.inspect.inside.logit_lens import lens
 from headwise.inspect.inside.one_translation import OneTranslation, listed_tokens
+from headwise.inspect.inside.model_facts import model_facts
 from headwise.inspect.inside.open_inside import InsideModel
 from headwise.inspect.inside.recording import KINDS, Recording
 from headwise.inspect.inside.roles import Sentence, head_roles, measure, opening, word_alignment, words_of
 from headwise.inspect.inside.tour_numbers import tour_numbers
-from headwise.nn.stack import Stack
 
 Json = dict[str, Any]
 
@@ -40,7 +40,7 @@ def trace_json(one: OneTranslation, detail: str = "", only: tuple[str, int] | No
     log_probabilities = recording.log_probabilities
     trained = bool(task.alignment_head)
     answer = {
-        "model": model_facts(inside),
+        "model": model_facts(inside, recording.model),
         "text": one.question.text,
         "source": one.frame.direction[0],
         "target": one.frame.direction[1],
@@ -60,31 +60,10 @@ def trace_json(one: OneTranslation, detail: str = "", only: tuple[str, int] | No
         "changed_by": one.question.switches.as_dict(),
     }
     if detail == ALL:
-        answer |= {"code": code_lines(), "steps": tour_numbers(one)}
+        config = inside.translator.config
+        code = code_lines(config.norm.order, config.feed_forward.kind, config.positions.kind)
+        answer |= {"code": code, "steps": tour_numbers(one)}
     return answer
-
-
-def model_facts(inside: InsideModel) -> Json:
-    """What kind of model this is, in a few numbers."""
-    config, model = inside.translator.config, inside.model
-    return {
-        "name": inside.name,
-        "width": config.width,
-        "heads": config.attention.heads,
-        "head_width": config.head_width,
-        "hidden": config.feed_forward.hidden,
-        "encoder_layers": model.encoder.depth,
-        "decoder_layers": model.decoder.depth,
-        "vocabulary": inside.tokenizer.size,
-        "parameters": sum(each.numel() for each in model.parameters()),
-        "norm": config.norm.order,
-        "norm_kind": config.norm.kind,
-        "feed_forward": config.feed_forward.kind,
-        "activation": config.feed_forward.activation,
-        "positions": config.positions.kind,
-        "precision": inside.precision,
-        "stack": "transformer" if isinstance(model.decoder, Stack) else "lstm",
-    }
 
 
 def sentence_of(one: OneTranslation) -> Sentence:
