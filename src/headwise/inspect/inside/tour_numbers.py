@@ -164,6 +164,7 @@ def _normed(recording: Recording, layer: str, block: str) -> Json:
         "mean": numbers(given.mean(-1)),
         "deviation": numbers(given.std(-1, correction=0)),
         "rms": numbers(given.square().mean(-1).sqrt()),
+        "epsilon": getattr(norm, "eps", None),
         "gain": _first(parts["weight"]) if "weight" in parts else None,
         "bias": _first(parts["bias"]) if "bias" in parts else None,
     }
