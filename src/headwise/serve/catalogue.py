@@ -13,7 +13,7 @@ from pathlib import Path
 
 from headwise.bundled.find import BUNDLED, bundled_folder, is_model, user_models
 from headwise.errors import CheckpointError, ConfigError
-from headwise.models.folder.config_file import stored_task
+from headwise.models.folder.config_file import CHECKPOINTS, stored_task
 from headwise.models.folder.description import Task
 from headwise.serve.language_names import language_name
 from headwise.serve.service_errors import UnsupportedLanguageError
@@ -39,6 +39,11 @@ class ServedModel:
     def kind(self) -> str:
         """What it was trained for, such as `translation`."""
         return self.task.kind
+
+    @property
+    def checkpoints(self) -> int:
+        """How many checkpoints of its training are in its folder."""
+        return sum(1 for _ in (self.folder / CHECKPOINTS).glob("step-*"))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
+from headwise.decode.translation import TranslateOptions
 from headwise.errors import CheckpointError, ConfigError, DataError
 from headwise.evaluate import evaluate
 from headwise.inspect.inside.divergence import compare_json
@@ -76,7 +77,7 @@ def test_a_copy_shares_weights_but_not_modules() -> None:
 def test_importance_is_what_bleu_loses_without_a_head() -> None:
     pairs = list(zip(SOURCES[:6], TARGETS[:6], strict=True))
     translator = taught_inside().translator
-    whole = evaluate(translator, SOURCES[:6], TARGETS[:6], beam=1).bleu
+    whole = evaluate(translator, SOURCES[:6], TARGETS[:6], options=TranslateOptions(beam=1))[0].bleu
     assert bleu_without(taught_inside(), pairs, "en", "de") == pytest.approx(whole)
     *progress, result = head_importance(taught_inside(), pairs, "en", "de")
     heads = heads_in(taught_inside())
@@ -115,7 +116,7 @@ def test_the_checkpoints_of_a_run_show_a_sentence_being_learned(tmp_path: Path) 
         history_json(tmp_path, Question(SOURCES[0], "en", "de"))
     for step, steps in ((10, 10), (80, 80)):
         save_model(tmp_path / "checkpoints" / f"step-{step:08d}", taught(steps=steps))
-    first, last = history_json(tmp_path, Question(SOURCES[0], "en", "de"))
+    first, last = history_json(tmp_path, Question(SOURCES[0], "en", "de"))["checkpoints"]
     assert (first["step"], last["step"]) == (10, 80)
     assert last["translation"] == TARGETS[0]
     assert last["score"] == last["score_of_last"] > first["score_of_last"]

@@ -17,7 +17,7 @@ MOST = 24
 """The most checkpoints that are opened; of more, that many are chosen, evenly."""
 
 
-def history_json(run: Path, question: Question) -> list[dict[str, Any]]:
+def history_json(run: Path, question: Question) -> dict[str, list[dict[str, Any]]]:
     """The translation, its score and its word alignment at each checkpoint, and how likely the last one was by then."""
     folders = chosen(checkpoints(run))
     if not folders:
@@ -25,7 +25,7 @@ def history_json(run: Path, question: Question) -> list[dict[str, Any]]:
     models = [(step_of(folder), open_inside(folder)) for folder in folders]
     last = translate_inside(models[-1][1], question)
     given = dataclasses.replace(question, translation=last.text)
-    return [_at_step(step, inside, question, given) for step, inside in models]
+    return {"checkpoints": [_at_step(step, inside, question, given) for step, inside in models]}
 
 
 def chosen(folders: list[Path]) -> list[Path]:

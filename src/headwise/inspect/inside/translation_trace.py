@@ -24,7 +24,10 @@ CANDIDATES, LENS = 10, 5
 """How many of the likeliest tokens are listed for each position, and for each layer of the logit lens."""
 MOST_WEIGHTS = 1_500_000
 """The most attention weights in an answer; of a longer sentence, only the layer that is asked for is listed."""
-ALL = "all"
+ALL, BRIEF = "all", "brief"
+"""Details: with the numbers of the tour, or without the large tables."""
+NOTHING = ("", -1)
+LARGE = ("attention", "value_norms", "lens", "roles")
 
 
 @torch.inference_mode()
@@ -35,6 +38,8 @@ def trace_json(one: OneTranslation, detail: str = "", only: tuple[str, int] | No
     task = inside.translator.task
     roles = head_roles([measure(recording.attention, sentence)])
     first = opening(roles, task.alignment_head)
+    if detail == BRIEF:
+        only = NOTHING
     if only is None and weights_in(recording) > MOST_WEIGHTS:
         only = first.kind, first.layer
     log_probabilities = recording.log_probabilities
@@ -59,6 +64,8 @@ def trace_json(one: OneTranslation, detail: str = "", only: tuple[str, int] | No
         "opening": first._asdict(),
         "changed_by": one.question.switches.as_dict(),
     }
+    if detail == BRIEF:
+        return {name: value for name, value in answer.items() if name not in LARGE}
     if detail == ALL:
         config = inside.translator.config
         code = code_lines(config.norm.order, config.feed_forward.kind, config.positions.kind)
@@ -143,12 +150,4 @@ def _by_kind(
         ]
         for kind in KINDS
     }
-
-
-def brief_json(one: OneTranslation) -> Json:
-    """A trace without its large tables: what a switch does to a translation."""
-    whole = trace_json(one, only=("", 0))
-    left_out = ("attention", "value_norms", "lens", "roles", "candidates")
-    return {name: value for name, value in whole.items() if name not in left_out}
-
 

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 LONGEST_TEXT = 4_000
 """Characters of a sentence that is looked into: about a thousand tokens."""
 MOST_PAIRS, MOST_TEXTS = 200, 20
-DETAILS = ("", "all")
+DETAILS = ("", "all", "brief")
 KINDS = ("encoder", "decoder", "cross")
 
 
@@ -67,9 +67,9 @@ def settings(fields: JsonObject, beam_limit: int) -> Json:
 
 def shown(fields: JsonObject) -> Json:
     """How much of a trace is wanted: its detail, and the only attention, if not all is."""
-    detail = fields.get("detail", str, "all") or ""
+    detail = fields.get("detail", str, "all or brief") or ""
     if detail not in DETAILS:
-        raise InvalidRequestError("'detail' must be all")
+        raise InvalidRequestError("'detail' must be all or brief")
     found: Json = {"detail": detail}
     if only := fields.get("only", dict, "an object with kind and layer"):
         kind, layer = only.get("kind"), only.get("layer")

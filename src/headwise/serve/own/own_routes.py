@@ -91,14 +91,16 @@ class OwnApi:
         translated: dict[str, list[list[str]]] = {}
         for direction, step in catalogue.directions.items():
             translated.setdefault(step.model.name, []).append(list(direction))
-        return json_answer(
+        described = [
             {
-                "models": [
-                    {"name": each.name, "kind": each.kind, "directions": translated.get(each.name, [])}
-                    for each in catalogue.models
-                ]
+                "name": each.name,
+                "kind": each.kind,
+                "directions": translated.get(each.name, []),
+                "checkpoints": each.checkpoints,
             }
-        )
+            for each in catalogue.models
+        ]
+        return json_answer({"models": described})
 
     def _admit(self, request: Request) -> Client:
         """The client of a request, whose key is a bearer token."""

@@ -103,7 +103,7 @@ class InsideOperations:
         bleu = bleu_without(model, fields["pairs"], fields["source"], fields["target"], heads)
         return lost(heads[0], fields["whole"], bleu) if heads else {"bleu": bleu}
 
-    def _checkpoints(self, message: Json) -> list[Json]:
+    def _checkpoints(self, message: Json) -> Json:
         return history_json(Path(message["folder"]), read_question(message["fields"]))
 
     def _family(self, message: Json) -> Json:

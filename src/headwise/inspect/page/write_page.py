@@ -1,0 +1,115 @@
+"""Writes everything about one translation as a page in a single file."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from headwise.errors import DataError
+from headwise.files.atomic import write_text
+from headwise.inspect.inside.one_translation import OneTranslation
+from headwise.inspect.inside.open_inside import InsideModel
+from headwise.inspect.page.inlined_page import as_bytes, inlined
+from headwise.inspect.page.page_answers import PageAnswer, page_answers
+from headwise.text.language.codes import Direction
+
+LARGEST = 3_000_000
+"""Bytes of the file."""
+
+Json = dict[str, Any]
+
+
+def write_page(
+    path: Path, one: OneTranslation, models: Sequence[InsideModel] = (), run: Path | None = None
+) -> None:
+    """Write the page of a translation, with as many answers as fit into `LARGEST` bytes."""
+    write_text(path, page_text(one, page_answers(one, models, run)))
+
+
+def page_text(one: OneTranslation, answers: Iterable[PageAnswer], largest: int = LARGEST) -> str:
+    """The page of a translation as HTML."""
+    data = _about(one)
+    room = largest - len(inlined({**data, "answers": {}}).encode())
+    found: dict[str, list[Json]] = {}
+    for number, each in enumerate(answers):
+        if number == 0:
+            each = _reduced(each, room)
+        size = packed_size(each.as_dict())
+        if size > room:
+            break
+        room -= size
+        found.setdefault(each.method, []).append(each.as_dict())
+    return inlined({**data, "answers": found})
+
+
+def packed_size(value: Any) -> int:
+    """How many bytes of the file a value needs at most: compressed by itself, in base64."""
+    return len(gzip.compress(as_bytes(value), 9)) * 4 // 3 + 64
+
+
+def _about(one: OneTranslation) -> Json:
+    source, target = one.frame.direction
+    direction: Direction = source or "", target or ""
+    languages = [
+        {"code": code, "name": code, "targets": [direction[1]] if code == direction[0] else []} for code in direction
+    ]
+    state = {"text": one.question.text, "source": direction[0], "target": direction[1]}
+    if one.question.translation is not None:
+        state["translation"] = one.question.translation
+    return {
+        "opening": "heads",
+        "state": state,
+        "languages": languages,
+        "models": [{"name": one.inside.name, "kind": "translation", "directions": [list(direction)]}],
+        "settings": {},
+    }
+
+
+def _reduced(trace: PageAnswer, room: int) -> PageAnswer:
+    """The trace with fewer numbers, if it does not fit: heads without a tour of their own, then no tour at all."""
+    answer = trace.answer
+    for reduced in (answer, _few_heads(answer), _no_tour(answer), _one_layer(answer)):
+        found = trace._replace(answer=reduced)
+        if packed_size(found.as_dict()) <= room:
+            return found
+    raise DataError("this sentence is too long for a page: write .json, or inspect a shorter one")
+
+
+def _few_heads(answer: Json) -> Json:
+    """Queries, keys and values of the head that the page opens on and of the first head of each layer alone."""
+    opening = answer["opening"]
+    steps = dict(answer["steps"])
+
+    def kept(kind: str, layer: int, head: int) -> bool:
+        return head == (opening["head"] if (kind, layer) == (opening["kind"], opening["layer"]) else 0)
+
+    steps["query_key_value"] = {
+        kind: [
+            [each if kept(kind, layer, head) else None for head, each in enumerate(heads)]
+            for layer, heads in enumerate(layers)
+        ]
+        for kind, layers in steps["query_key_value"].items()
+    }
+    steps["concatenated"] = {kind: [None] * len(layers) for kind, layers in steps["concatenated"].items()}
+    return {**answer, "steps": steps}
+
+
+def _no_tour(answer: Json) -> Json:
+    return {name: value for name, value in answer.items() if name not in ("steps", "code")}
+
+
+def _one_layer(answer: Json) -> Json:
+    """Only the layer that the page opens on."""
+    opening = answer["opening"]
+    small = _no_tour(answer)
+    for name in ("attention", "value_norms"):
+        small[name] = {
+            kind: [
+                each if (kind, layer) == (opening["kind"], opening["layer"]) else None
+                for layer, each in enumerate(layers)
+            ]
+            for kind, layers in answer[name].items()
+        }
+    return small
