@@ -20,6 +20,7 @@ from headwise.decode.batching import GPU_BATCH_TOKENS, by_budget
 from headwise.decode.engines.engine import Engine, MemoryHolder
 from headwise.decode.engines.native.native_folder import open_stored
 from headwise.decode.engines.table import AUTO, Say, make_engine
+from headwise.decode.forecast.word_choices import WordForecast
 from headwise.decode.framing import DirectionFrame, Framer
 from headwise.decode.glossary.keep_case import keep_case
 from headwise.decode.glossary.term_search import EngineTermSearch, use_terms
@@ -33,7 +34,6 @@ from headwise.decode.shortlist.restricted import choose_shortlists
 from headwise.decode.shortlist.shortlists import Shortlists
 from headwise.decode.text_parts import join_parts
 from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation
-from headwise.decode.forecast.word_choices import WordForecast
 from headwise.errors import ConfigError, DataError
 from headwise.extras import require
 from headwise.files.digest import bytes_digest

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +90,14 @@ def watch(browser: Any, page_server: RunningServer) -> Iterator[Callable[..., Wa
 def watched(watch: Callable[..., Watched]) -> Watched:
     """A page of usual size in English."""
     return watch()
+
+
+def until(page: Any, condition: str, seconds: float = 20.0) -> None:
+    """Wait until an expression of JavaScript is true. Playwright's own way evaluates it in the page, which forbids that."""
+    ends = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        assert time.monotonic() < ends, condition
+        page.wait_for_timeout(50)
 
 
 def axe_findings(page: Any) -> list[str]:

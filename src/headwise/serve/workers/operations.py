@@ -10,11 +10,11 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headwise.decode.forecast.word_choices import WordForecast
 from headwise.decode.glossary.glossary import Glossary
 from headwise.decode.glossary.rendering import TermUse
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.decode.translator import Translator
-from headwise.decode.forecast.word_choices import WordForecast
 from headwise.errors import ConfigError, DataError, HeadwiseError
 from headwise.serve.workers.model_pool import ModelPool
 

@@ -1,6 +1,7 @@
 // Documents: dropped or chosen, sent with their progress, and translated into a file of the same format.
 
 import { el, replace } from "../../core/dom.js";
+import { saveBlob } from "../../core/export.js";
 import { icon } from "../../core/icons.js";
 import { RequestError } from "../../core/source.js";
 
@@ -61,7 +62,13 @@ function fileRow(context, file, removed) {
     bar.hidden = true;
     const name = translatedName(file.name, address);
     say(t("translate.file_done"));
-    end.prepend(el("a", { class: "button primary", href: address, download: name }, icon("download"), t("translate.download")));
+    const save = async (event) => { // the server's own name for it says nothing
+      event.preventDefault();
+      const answer = await fetch(address).catch(() => null);
+      if (answer?.ok) saveBlob(await answer.blob(), name);
+      else fail(answer ? t("translate.file_gone") : t("error.unreachable"));
+    };
+    end.prepend(el("a", { class: "button primary", href: address, on: { click: save } }, icon("download"), t("translate.download")));
     context.announce(`${file.name}: ${t("translate.file_done")}`);
   };
 
