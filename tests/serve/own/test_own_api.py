@@ -84,3 +84,68 @@ def test_the_inside_of_a_translation_is_a_row_of_weights_for_each_token(client: 
     assert sum(other["log_probabilities"]) < sum(found["log_probabilities"])
     for wrong in ({"text": ""}, {"source": "auto"}, {"target": "en"}, {"text": "x" * 2000}, {"translation": 1}):
         assert refused(client.post("/api/inspect", json={**asked, **wrong}))
+
+
+def test_a_translation_begins_as_it_is_told(client: TestClient) -> None:
+    for text, prefix in ((SOURCES[0], "Ein Hund"), (" ".join([*SOURCES[:9]] * 2), "Meine Schwester")):  # short and long
+        asked = {**ASKED, "texts": [text], "prefix": prefix, "sentences": True}
+        [found] = client.post("/api/translate", json=asked).json()["translations"]
+        assert found["text"].startswith(prefix)
+        [plain] = client.post("/api/translate", json={**asked, "prefix": None}).json()["translations"]
+        assert [each["text"] for each in found["sentences"][1:]] == [each["text"] for each in plain["sentences"][1:]]
+        assert not plain["text"].startswith(prefix)
+
+
+def test_sentences_make_up_the_text(client: TestClient) -> None:
+    text = f"{' '.join(SOURCES[:8])}\n\n{SOURCES[8]}"
+    asked = {**ASKED, "texts": [text], "sentences": True, "alignments": True, "alternatives": 2}
+    [found] = client.post("/api/translate", json=asked).json()["translations"]
+    sentences = found["sentences"]
+    assert len(sentences) == 9
+    assert "".join(each["source"] + each["separator"] for each in sentences) == text
+    assert "".join(each["text"] + each["separator"] for each in sentences) == found["text"]
+    assert [each["text"] for each in sentences] == TARGETS[:9]
+    assert all(each["alignment"] and each["score"] < 0 and len(each["alternatives"]) == 2 for each in sentences)
+
+
+@pytest.mark.parametrize("wrong", [{"prefix": 1}, {"prefix": "x" * 1001}, {"prefix": "x", "format": "html"}])
+def test_a_beginning_that_cannot_be_is_refused(client: TestClient, wrong: dict[str, Any]) -> None:
+    assert refused(client.post("/api/translate", json={**ASKED, **wrong}))
+
+
+def test_words_have_probabilities_and_others_in_their_place(client: TestClient) -> None:
+    asked = {"text": SOURCES[0], "translation": TARGETS[0], "source": "en", "target": "de"}
+    found = client.post("/api/words", json=asked).json()
+    assert [each["word"] for each in found["words"]] == TARGETS[0].split()
+    assert all(0 < each["probability"] <= 1 for each in found["words"])
+    assert found["model"]
+    choices = client.post("/api/words", json={**asked, "word": 1, "choices": 3}).json()["choices"]
+    assert choices[0]["word"] == TARGETS[0].split()[1]
+    assert choices[0]["text"] == TARGETS[0]
+    assert len(choices) <= 3
+    other = client.post("/api/words", json={**asked, "translation": TARGETS[5]}).json()["words"]
+    assert min(each["probability"] for each in other) < min(each["probability"] for each in found["words"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"text": ""},
+        {"text": "x" * 2000},
+        {"translation": None},
+        {"translation": " "},
+        {"source": "auto"},
+        {"source": None},
+        {"target": "en"},
+        {"target": "zz"},
+        {"word": 99},
+        {"word": -1},
+        {"word": "0"},
+        {"word": 0, "choices": 0},
+        {"word": 0, "choices": 13},
+        {"model": "none"},
+    ],
+)
+def test_words_of_what_makes_no_sense_are_refused(client: TestClient, wrong: dict[str, Any]) -> None:
+    asked = {"text": SOURCES[0], "translation": TARGETS[0], "source": "en", "target": "de"}
+    assert refused(client.post("/api/words", json={**asked, **wrong}))

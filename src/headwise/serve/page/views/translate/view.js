@@ -167,7 +167,7 @@ class Translator {
     this.editButton = press("pen", t("translate.edit"), () => this.notes.edit(), { id: "edit" });
     this.counter = el("span", { class: "quiet-text number", id: "count" });
     this.insideLink = el("a", { class: "button plain", href: "#heads", on: { click: (event) => { event.preventDefault(); this.inside(); } } }, t("translate.inside"));
-    const fileButton = el("button", { type: "button", class: "button plain", on: { click: () => this.files.choose() } }, icon("file"), el("span", { class: "wide" }, t("translate.file_choose")));
+    const fileButton = el("button", { type: "button", class: "button plain", "aria-label": t("translate.file_choose"), on: { click: () => this.files.choose() } }, icon("file"), el("span", { class: "wide" }, t("translate.file_choose")));
 
     const left = el("section", { class: "pane", "aria-label": t("translate.source_text") },
       el("div", { class: "pane-head" }, this.from), this.source.root,

@@ -74,7 +74,7 @@ export function makeWordMenu(context, actions) {
           probability == null ? null : el("span", { class: `badge ${confidence(probability)}` }, t("translate.sure_percent", context.percent(probability)))),
         el("button", { type: "button", class: "icon-button", "aria-label": t("translate.close"), on: { click: () => close() } }, icon("close"))),
       el("p", { class: "quiet-text" }, origin ? [t("translate.from"), " ", el("b", { lang: session.source, dir: "auto" }, origin)] : t("translate.from_none")),
-      el("h3", {}, t("translate.else")), list,
+      el("h2", {}, t("translate.else")), list,
       el("form", { class: "own-word", on: { submit: (event) => {
         event.preventDefault();
         if (field.value.trim()) put(session, sentence, word, field.value);
