@@ -9,6 +9,7 @@ from headwise.cli.options import add_command, add_languages, add_model, as_utf8,
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
+    from headwise.inspect.inside.one_translation import OneTranslation
     from headwise.inspect.maps import AttentionMaps
     from headwise.models.folder.description import LoadedModel
 
@@ -24,6 +25,8 @@ headwise inspect "I ate an apple." --to de --out apple.png
 headwise inspect --model my-model "I ate an apple." --target "Ich aß einen Apfel." --out apple.svg
 headwise inspect --model my-model "I ate an apple." --kind encoder --layer 1 --out layer1.png
 headwise inspect --model my-model "I ate an apple." --out apple.json
+headwise inspect --model my-run "I ate an apple." --checkpoints --out apple.html
+headwise inspect --model teacher "I ate an apple." --compare student --out apple.html
 headwise inspect --model my-gpt "Once upon a time" --generate 20 --out story.png
 headwise inspect --model my-bert "The capital of France is ___." --out blank.png
 headwise inspect --model my-vit --image cat.png --out looks.png
@@ -35,12 +38,16 @@ headwise inspect --model my-vit --image cat.png --out looks.png
     command.add_argument("--target", metavar="TEXT", help="the translation to look at (default: the model's own)")
     command.add_argument("--second", metavar="TEXT", help="the other text of a pair, for an encoder or a classifier")
     command.add_argument("--generate", type=positive, metavar="N", help="let a language model generate N tokens first")
-    command.add_argument("--out", required=True, metavar="FILE", help=".png, .svg, .pdf or .json")
+    command.add_argument("--out", required=True, metavar="FILE", help=".png, .svg, .pdf, .json, .html (a page that shows everything) or .pharaoh (the word alignment)")
     add_languages(command)
     command.add_argument(
         "--kind",
         choices=("cross", "encoder", "decoder"),
         help="which attention (default: cross for a translator, else the only one)",
+    )
+    command.add_argument("--compare", metavar="MODEL", help="a page: another model that translates the text too")
+    command.add_argument(
+        "--checkpoints", action="store_true", help="a page: the translation by each checkpoint of the model's training"
     )
     command.add_argument("--layer", type=positive, metavar="N", help="only layer N, larger (default: all)")
 
@@ -52,12 +59,20 @@ def run_inspect(args: argparse.Namespace) -> int:
             setattr(args, name, as_utf8(getattr(args, name)))
     if not out.parent.is_dir():
         raise ConfigError(f"{out}: there is no such folder")
-    if out.suffix.lower() == ".json" and args.layer is not None:
-        raise ConfigError("--layer applies to pictures: .json holds every layer")
+    kind = out.suffix.lower()
+    if kind in (".json", *_WHOLE) and args.layer is not None:
+        raise ConfigError(f"--layer applies to pictures: {kind} holds every layer")
+    if kind != ".html" and (args.compare or args.checkpoints):
+        raise ConfigError("--compare and --checkpoints are for a page: --out page.html")
     if args.image and is_same_file(args.image, args.out):
         raise ConfigError(f"--out {out} is the input image: choose another file")
     if (args.text is None) == (args.image is None):
         raise ConfigError("give either TEXT, or --image FILE for an image classifier")
+
+    if kind in _WHOLE:
+        _WHOLE[kind](args, out)
+        print(f"wrote {out}")
+        return 0
 
     from headwise.decode.open import open_model
 
@@ -111,6 +126,38 @@ def _capture(loaded: "LoadedModel", args: argparse.Namespace) -> "AttentionMaps"
     return capture_text(loaded, args.text, args.second, args.generate or 0, args.device)
 
 
+def _write_page(args: argparse.Namespace, out: Path) -> None:
+    """Everything about a translation as a page."""
+    from headwise.inspect.inside.open_inside import open_inside
+    from headwise.inspect.page.write_page import write_page
+
+    one = _translated(args, "a page")
+    others = [open_inside(args.compare)] if args.compare else []
+    write_page(out, one, others, Path(model_folder(args)) if args.checkpoints else None)
+
+
+def _write_pharaoh(args: argparse.Namespace, out: Path) -> None:
+    """The word alignment of a translation in Pharaoh format."""
+    from headwise.decode.alignment import pharaoh
+    from headwise.files.atomic import write_text
+    from headwise.inspect.inside.translation_trace import sentence_of
+
+    write_text(out, pharaoh(sentence_of(_translated(args, "an alignment")).alignment) + "\n")
+
+
+def _translated(args: argparse.Namespace, what: str) -> "OneTranslation":
+    from headwise.inspect.inside.one_translation import Question, translate_inside
+    from headwise.inspect.inside.open_inside import open_inside
+
+    _refuse(args, what, "image", "second", "generate", "kind")
+    question = Question(args.text, args.source_language, args.target_language, args.target)
+    one = translate_inside(open_inside(model_folder(args)), question)
+    print(f"{args.text} -> {one.text}")
+    return one
+
+
+_WHOLE = {".html": _write_page, ".pharaoh": _write_pharaoh}
+"""What is written of a whole translation, by suffix."""
 _OPTIONS = {"source_language": "--from", "target_language": "--to"}
 
 

@@ -101,7 +101,7 @@ def _no_tour(answer: Json) -> Json:
 
 
 def _one_layer(answer: Json) -> Json:
-    """Only the layer that the page opens on."""
+    """The trace with only the layer that the page opens on."""
     opening = answer["opening"]
     small = _no_tour(answer)
     for name in ("attention", "value_norms"):
