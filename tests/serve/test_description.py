@@ -77,7 +77,15 @@ def test_its_schemas_are_valid_and_its_references_lead_somewhere(client: TestCli
         ("get", "/api/models", None),
         ("post", "/api/translate", {"texts": SOURCES[:1], **DIRECTION, "alternatives": 1, "alignments": True}),
         ("post", "/api/translate", {"texts": "x", **DIRECTION}),
-        ("post", "/api/inspect", {"text": 1, **DIRECTION}),
+        ("post", "/api/inside/trace", {"text": 1, **DIRECTION}),
+        ("post", "/api/inside/trace", {"text": SOURCES[0], **DIRECTION}),
+        ("post", "/api/inside/trace", {"text": SOURCES[0], **DIRECTION, "detail": "all"}),
+        ("post", "/api/inside/trace", {"text": SOURCES[0], **DIRECTION, "detail": "brief"}),
+        ("post", "/api/inside/decode", {"text": SOURCES[0], **DIRECTION, "beam": 2}),
+        ("post", "/api/inside/compare", {"text": SOURCES[0], **DIRECTION, "left": {"beam": 1}, "right": {}}),
+        ("post", "/api/inside/roles", {"texts": SOURCES[:2], **DIRECTION}),
+        ("post", "/api/inside/checkpoints", {"text": SOURCES[0], "target": "de"}),
+        ("post", "/api/inside/positions", {"kind": "rotary", "width": 4, "length": 3}),
         ("get", "/ready", None),  # as it is by now
     ],
 )

@@ -38,7 +38,12 @@ headwise inspect --model my-vit --image cat.png --out looks.png
     command.add_argument("--target", metavar="TEXT", help="the translation to look at (default: the model's own)")
     command.add_argument("--second", metavar="TEXT", help="the other text of a pair, for an encoder or a classifier")
     command.add_argument("--generate", type=positive, metavar="N", help="let a language model generate N tokens first")
-    command.add_argument("--out", required=True, metavar="FILE", help=".png, .svg, .pdf, .json, .html (a page that shows everything) or .pharaoh (the word alignment)")
+    command.add_argument(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help=".png, .svg, .pdf, .json, .html (a page that shows everything) or .pharaoh (the word alignment)",
+    )
     add_languages(command)
     command.add_argument(
         "--kind",

@@ -99,15 +99,6 @@ class TextModels:
             found = await self._ask(model, {"do": "embed", "texts": list(texts)})
         return found["vectors"], found["tokens"]
 
-    async def inspect(
-        self, model: ServedModel, text: str, translation: str | None, source: str | None, target: str | None
-    ) -> dict[str, Any]:
-        """A translation with its cross-attention and the log-probabilities of its tokens."""
-        message = {"do": "inspect", "text": text, "translation": translation, "source": source, "target": target}
-        async with self._turn():
-            found: dict[str, Any] = await self._ask(model, message)
-        return found
-
     async def inside(self, model: ServedModel | None, what: str, message: dict[str, Any]) -> str:
         """Something of the inside of a model, as a JSON text."""
         async with self._turn():

@@ -15,11 +15,11 @@ from headwise.inspect.inside.divergence import compare_json
 from headwise.inspect.inside.importance import bleu_without, head_importance, heads_in
 from headwise.inspect.inside.one_translation import Question, translate_inside
 from headwise.inspect.inside.open_inside import copy_parts, inside, open_inside
-from headwise.inspect.inside.other_families import family_json, image_json
 from headwise.inspect.inside.position_numbers import positions_json
 from headwise.inspect.inside.run_history import MOST, chosen, history_json
 from headwise.inspect.inside.switches import Head, Switches
 from headwise.inspect.inside.translation_trace import trace_json
+from headwise.inspect.other_families import family_json, image_json
 from headwise.models.folder.load import convert, save_model
 from headwise.nn.positions import Sinusoidal
 from headwise.nn.rotary import Frequencies

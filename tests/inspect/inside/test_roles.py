@@ -11,7 +11,9 @@ from headwise.inspect.inside.translation_trace import roles_json, trace_json
 from tests.inspect.inside.models import taught_inside, translated
 
 PIECES = ["▁The", "▁cat", "▁sees", "▁it", ".", "<eos>"]
-SENTENCE = Sentence(PIECES, ["<sos>", *PIECES[:-1]], [0, 1, 2, 3, 3, -1], [0, 1, 2, 3, 3, -1], [(3, 0), (2, 1), (1, 2), (0, 3)])
+SENTENCE = Sentence(
+    PIECES, ["<sos>", *PIECES[:-1]], [0, 1, 2, 3, 3, -1], [0, 1, 2, 3, 3, -1], [(3, 0), (2, 1), (1, 2), (0, 3)]
+)
 SIZE = len(PIECES)
 LAST = torch.zeros(SIZE, SIZE).index_fill_(1, torch.tensor([SIZE - 1]), 1.0)
 
@@ -27,7 +29,7 @@ def diagonal(offset: int) -> Tensor:
 def aligned() -> Tensor:
     weights = LAST.clone()
     for row, word in enumerate(SENTENCE.target_words):
-        source = dict((target, source) for source, target in SENTENCE.alignment).get(word)
+        source = {target: source for source, target in SENTENCE.alignment}.get(word)
         if source is not None:
             weights[row] = torch.tensor([float(each == source) for each in SENTENCE.source_words])
             weights[row] /= weights[row].sum()
@@ -62,7 +64,9 @@ def test_a_view_opens_on_the_head_that_aligns_best() -> None:
     roles = head_roles([measure({ENCODER: [diagonal(-1)[None]], CROSS: [torch.stack([half, aligned()])]}, SENTENCE)])
     assert opening(roles) == Head(CROSS, 0, 1)
     assert opening(roles, (0, 0)) == Head(CROSS, 0, 0)  # the one that was trained to
-    assert opening(head_roles([measure({ENCODER: [torch.stack([EQUAL, diagonal(1)])]}, SENTENCE)])) == Head(ENCODER, 0, 1)
+    assert opening(head_roles([measure({ENCODER: [torch.stack([EQUAL, diagonal(1)])]}, SENTENCE)])) == Head(
+        ENCODER, 0, 1
+    )
 
 
 def test_roles_over_several_sentences_are_their_mean() -> None:

@@ -117,7 +117,9 @@ def test_heads_patched_from_the_same_sentence_change_nothing() -> None:
 def test_with_all_heads_of_the_encoder_patched_the_model_translates_the_other_sentence() -> None:
     """Only the embedding itself, and what the feed-forward network makes of it, is left of the first."""
     inside, other = taught_inside(), SOURCES[4]
-    heads = tuple(Head(kind, layer, head) for kind, layers in ((CROSS, 2),) for layer in range(layers) for head in range(4))
+    heads = tuple(
+        Head(kind, layer, head) for kind, layers in ((CROSS, 2),) for layer in range(layers) for head in range(4)
+    )
     question = Question(SOURCES[0], "en", "de", switches=Switches(patch_text=other, patched=heads))
     assert translate_inside(inside, question).text == TARGETS[4]
 

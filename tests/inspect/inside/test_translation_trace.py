@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from headwise.config import ModelConfig
 from headwise.decode.scoring import cross_attention
 from headwise.inspect.inside.as_json import numbers
 from headwise.inspect.inside.logit_lens import lens
@@ -74,7 +73,9 @@ def test_residuals_add_up(pair: OneTranslation) -> None:
     """What the sublayers add to what enters a layer is what leaves it, up to post-norm."""
     steps = trace_json(pair, "all")["steps"]
     for side in (ENCODER, DECODER):
-        for residual, added, norm in zip(steps["residual"][side], steps["added"][side], steps["norm"][side], strict=True):
+        for residual, added, norm in zip(
+            steps["residual"][side], steps["added"][side], steps["norm"][side], strict=True
+        ):
             before = residual["in"]
             for block, more in added.items():
                 total = torch.tensor(before) + torch.tensor(more)
@@ -109,12 +110,16 @@ def test_a_trace_has_the_translation_its_tokens_and_its_words() -> None:
     source, target = len(answer["source_tokens"]), len(answer["target_tokens"])
     assert answer["target_tokens"][-1]["word"] == -1
     assert len(answer["shown_tokens"]) == len(answer["log_probability"]) == len(answer["candidates"]) == target
-    for kind, shape in {ENCODER: (1, 4, source, source), DECODER: (2, 4, target, target), CROSS: (2, 4, target, source)}.items():
+    for kind, shape in {
+        ENCODER: (1, 4, source, source),
+        DECODER: (2, 4, target, target),
+        CROSS: (2, 4, target, source),
+    }.items():
         assert torch.tensor(answer["attention"][kind]).shape == shape
         assert torch.tensor(answer["value_norms"][kind]).shape == (*shape[:2], shape[3])
-    assert answer["alignment"] == [list(each) for each in taught_inside().translator.translate(
-        SOURCES[0], alignments=True
-    ).alignment]
+    assert answer["alignment"] == [
+        list(each) for each in taught_inside().translator.translate(SOURCES[0], alignments=True).alignment
+    ]
     best = [row[0] for row in answer["candidates"]]
     assert [each["id"] for each in best] == [each["id"] for each in answer["target_tokens"]]
     assert all(sum(each["probability"] for each in row) <= 1.0001 for row in answer["candidates"])
@@ -136,10 +141,7 @@ def test_only_one_layer_is_listed_if_it_is_asked_for_or_the_sentence_is_long(mon
     long = trace_json(one)
     opening = long["opening"]
     listed = [
-        (kind, layer)
-        for kind in KINDS
-        for layer, weights in enumerate(long["attention"][kind])
-        if weights is not None
+        (kind, layer) for kind in KINDS for layer, weights in enumerate(long["attention"][kind]) if weights is not None
     ]
     assert listed == [(opening["kind"], opening["layer"])]
 
@@ -169,7 +171,7 @@ def test_texts_that_cannot_be_looked_into_are_refused(text: str) -> None:
 
     question = Question(text, "en", "de", translation="Hund")
     inside = random_pair(small(positions__kind="learned", positions__max_positions=9)).inside
-    with pytest.raises(DataError, match="empty|too long"):
+    with pytest.raises(DataError, match=r"empty|too long"):
         translate_inside(inside, question)
 
 
@@ -179,5 +181,3 @@ def test_numbers_keep_seven_digits_and_zeros() -> None:
     assert shown[0] == 0
     assert shown == pytest.approx(values.tolist(), rel=1e-6)
     assert all(len(repr(each).replace("-", "").replace(".", "").split("e")[0].strip("0")) <= 7 for each in shown)
-
-

@@ -7,6 +7,7 @@ between them and write down what it sees.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -63,7 +64,7 @@ class WatchedState(NamedTuple):
     inner: WholeState
     nodes: list[int | None]
     """None is the root."""
-    children: list[dict[int, int]] = []
+    children: Sequence[dict[int, int]] = ()
     """For each row, the nodes of the tokens that were considered after it."""
 
 

@@ -67,5 +67,3 @@ def head_importance(
 def lost(head: Head, whole: float, without: float) -> dict[str, Any]:
     """What BLEU loses without a head."""
     return {**head._asdict(), "bleu": number(without), "lost": number(whole - without)}
-
-

@@ -119,13 +119,13 @@ def _own_translation(
 ) -> str:
     """The translation of the model with its switches; without any, all that the translator does to it too."""
     if not question.switches.any:
-        languages = {"source": question.source, "target": question.target}
-        return inside.translator.translate(
-            question.text, prefix=question.prefix, beam=question.beam, **languages
-        ).text
+        found = inside.translator.translate(
+            question.text, source=question.source, target=question.target, prefix=question.prefix, beam=question.beam
+        )
+        return found.text
     stepper = stepper_of(model, question.switches.looks_at_whole_target)
-    found = search_one(stepper, inside.request(source, frame, question.beam, question.prefix))
-    return inside.tokenizer.decode(found.tokens)
+    best = search_one(stepper, inside.request(source, frame, question.beam, question.prefix))
+    return inside.tokenizer.decode(best.tokens)
 
 
 def listed_tokens(inside: InsideModel, ids: list[int]) -> list[dict[str, Any]]:

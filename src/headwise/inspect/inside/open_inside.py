@@ -59,9 +59,7 @@ class InsideModel:
         """The search of one sentence as the translator does it, its translation beginning with `prefix`."""
         begins = [*frame.start, *(self.tokenizer.encode_target(prefix) if prefix else [])]
         options = TranslateOptions(beam=beam)
-        return search_request(
-            [source], [begins], frame, options, self.tokenizer, self.translator.config.position_limit
-        )
+        return search_request([source], [begins], frame, options, self.tokenizer, self.translator.config.position_limit)
 
 
 def open_inside(model: str | Path, precision: str = "", name: str = "") -> InsideModel:

@@ -78,7 +78,9 @@ def _role(head: Head, shares: dict[str, float]) -> HeadRole:
 def _mean(found: list[dict[str, float]]) -> dict[str, float]:
     """The mean of each share over the sentences that are long enough to have it."""
     names = dict.fromkeys(name for each in found for name in each)
-    return {name: sum(given) / len(given) for name in names if (given := [each[name] for each in found if name in each])}
+    return {
+        name: sum(given) / len(given) for name in names if (given := [each[name] for each in found if name in each])
+    }
 
 
 def opening(roles: Sequence[HeadRole], head: tuple[int, ...] = ()) -> Head:
@@ -154,4 +156,3 @@ def _is_mark(piece: str) -> bool:
     if piece.startswith("<") and piece.endswith(">") and len(piece) > 2:
         return True
     return not any(unicodedata.category(each)[0] in "LMN" for each in piece)
-

@@ -145,7 +145,7 @@ class PatchedHeads(nn.Module):
 
 @torch.inference_mode()
 def switched(model: EncoderDecoder, switches: Switches, other: Recording | None = None) -> EncoderDecoder:
-    """A copy of a model with these parts switched off; `other` is a pass of the sentence that heads are patched from."""
+    """A copy of a model with these switches; `other` is a pass of the sentence that heads are patched from."""
     changed = copy_parts(model)
     if not switches.positions:
         changed.source_positions, changed.target_positions = PositionEncoding(), PositionEncoding()
@@ -158,12 +158,17 @@ def switched(model: EncoderDecoder, switches: Switches, other: Recording | None 
     if switches.patched:
         assert other is not None, "patching needs a pass of the other sentence"
         for kind, layer, heads, attention in _grouped(changed, switches.patched):
-            attention.output = PatchedHeads(attention.output, attention, heads, other.contexts(kind, layer))
+            _swap(attention, PatchedHeads(attention.output, attention, heads, other.contexts(kind, layer)))
     for _, _, heads, attention in _grouped(changed, switches.heads_off):
-        attention.output = HeadsOff(attention.output, attention, heads)
+        _swap(attention, HeadsOff(attention.output, attention, heads))
     if switches.memory_layer is not None:
         _shorten(changed, switches.memory_layer)
     return changed.eval()
+
+
+def _swap(attention: MultiHeadAttention, output: HeadsOff | PatchedHeads) -> None:
+    """Put a module in the place of an output projection, which it has inside."""
+    attention._modules["output"] = output
 
 
 def _layers(model: EncoderDecoder, side: str) -> list[Any]:
@@ -173,9 +178,7 @@ def _layers(model: EncoderDecoder, side: str) -> list[Any]:
     return list(stack.layers)
 
 
-def _grouped(
-    model: EncoderDecoder, heads: Sequence[Head]
-) -> list[tuple[str, int, list[int], MultiHeadAttention]]:
+def _grouped(model: EncoderDecoder, heads: Sequence[Head]) -> list[tuple[str, int, list[int], MultiHeadAttention]]:
     """Heads by the attention that they are part of."""
     by_attention: dict[tuple[str, int], list[int]] = defaultdict(list)
     for kind, layer, head in heads:

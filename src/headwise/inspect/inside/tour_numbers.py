@@ -126,7 +126,8 @@ def _projections(recording: Recording, kind: str, layer: int) -> list[Json]:
 def _outputs(recording: Recording, kind: str, layer: int) -> Any:
     """What each head found, before the output projection, [T, H, K]."""
     attention = recording.attentions(kind)[layer]
-    return numbers(recording.contexts(kind, layer).unflatten(-1, (attention.heads, attention.head_width)))
+    joined = recording.contexts(kind, layer)
+    return numbers(joined.view(len(joined), attention.heads, attention.head_width))
 
 
 def _residual(recording: Recording, side: str) -> list[Json]:

@@ -11,8 +11,8 @@ from torch import Tensor
 from headwise.inspect.inside.as_json import number, numbers
 from headwise.inspect.inside.code_lines import code_lines
 from headwise.inspect.inside.logit_lens import lens
-from headwise.inspect.inside.one_translation import OneTranslation, listed_tokens
 from headwise.inspect.inside.model_facts import model_facts
+from headwise.inspect.inside.one_translation import OneTranslation, listed_tokens
 from headwise.inspect.inside.open_inside import InsideModel
 from headwise.inspect.inside.recording import KINDS, Recording
 from headwise.inspect.inside.roles import Sentence, head_roles, measure, opening, word_alignment, words_of
@@ -104,7 +104,7 @@ def weights_in(recording: Recording) -> int:
 
 def value_norms(recording: Recording, kind: str, layer: int) -> Tensor:
     """The length of the value of every position that a head looks at, [H, S]."""
-    return recording.values(kind, layer).norm(dim=-1)
+    return recording.values(kind, layer).square().sum(-1).sqrt()
 
 
 def candidates(inside: InsideModel, log_probabilities: Tensor, count: int, *, ids: bool = True) -> list[list[Json]]:
@@ -150,4 +150,3 @@ def _by_kind(
         ]
         for kind in KINDS
     }
-

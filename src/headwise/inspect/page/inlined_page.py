@@ -81,7 +81,9 @@ def inlined(data: dict[str, Any]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(POLICY)}">\n'
         f"<style>\n{_in_style(styles)}</style>\n{scripts}"
     )
-    body = f'<script type="text/plain" id="headwise-packed">{packed(data)}</script>\n<script>{_in_script(BOOT)}</script>\n'
+    body = (
+        f'<script type="text/plain" id="headwise-packed">{packed(data)}</script>\n<script>{_in_script(BOOT)}</script>\n'
+    )
     return _before(_before(text, "</head>", head), "</body>", body)
 
 

@@ -56,7 +56,9 @@ def page_answers(
         yield from _without(one, asked, Switches(heads_off=(head,)))
     for width in BEAMS if short else ():
         if width != beam:
-            yield PageAnswer("decode", {**asked, "beam": width}, decode_json(one.inside, dataclasses.replace(free, beam=width)))
+            yield PageAnswer(
+                "decode", {**asked, "beam": width}, decode_json(one.inside, dataclasses.replace(free, beam=width))
+            )
     for switches in (*_parts(one), Switches(heads_off=(_opening(one),))):
         yield from _broken(one, asked, switches)
 
@@ -72,7 +74,10 @@ def _comparison(one: OneTranslation, question: Question, models: Sequence[Inside
     if models:
         sides = one, translate_inside(models[0], question)
     else:
-        sides = translate_inside(one.inside, dataclasses.replace(question, beam=1)), translate_inside(one.inside, question)
+        sides = (
+            translate_inside(one.inside, dataclasses.replace(question, beam=1)),
+            translate_inside(one.inside, question),
+        )
     opening = _opening(sides[0])
     return compare_json(*sides, only=(opening.kind, opening.layer))
 

@@ -21,9 +21,7 @@ LARGEST = 3_000_000
 Json = dict[str, Any]
 
 
-def write_page(
-    path: Path, one: OneTranslation, models: Sequence[InsideModel] = (), run: Path | None = None
-) -> None:
+def write_page(path: Path, one: OneTranslation, models: Sequence[InsideModel] = (), run: Path | None = None) -> None:
     """Write the page of a translation, with as many answers as fit into `LARGEST` bytes."""
     write_text(path, page_text(one, page_answers(one, models, run)))
 

@@ -8,6 +8,7 @@ from starlette.routing import Route
 
 from headwise import __version__
 from headwise.serve.description.deepl_paths import deepl_paths
+from headwise.serve.description.inside_paths import inside_paths
 from headwise.serve.description.libretranslate_paths import libretranslate_paths, status_paths
 from headwise.serve.description.openai_paths import openai_paths
 from headwise.serve.description.own_paths import own_paths
@@ -29,6 +30,7 @@ def openapi(settings: ServeSettings) -> Schema:
             **deepl_paths(),
             **openai_paths(settings),
             **own_paths(settings),
+            **inside_paths(settings),
         },
         "components": {
             "schemas": {

@@ -21,6 +21,7 @@ from headwise.serve.settings import ServeSettings
 
 ERROR = "HeadwiseError"
 CANDIDATE = {"text": STRING, "score": NUMBER, "tokens": listed(STRING)}
+MODEL = {"name": STRING, "kind": STRING, "directions": listed(listed(STRING)), "checkpoints": WHOLE}
 TRANSLATION = fields(
     {"text": STRING, "source": STRING, "target": STRING, "models": listed(STRING)},
     {
@@ -82,32 +83,10 @@ def own_paths(settings: ServeSettings) -> Schema:
                 ),
             )
         },
-        "/api/inspect": {
-            "post": operation(
-                "Cross-attention and log-probability of each step of a translation (needs PyTorch on the server)",
-                fields(
-                    {
-                        "text": STRING,
-                        "source_tokens": listed(STRING),
-                        "target_tokens": listed(STRING),
-                        "log_probabilities": listed(NUMBER),
-                        "cross_attention": listed(listed(NUMBER)),
-                        "model": STRING,
-                    }
-                ),
-                ERROR,
-                body=fields(
-                    {"text": TEXT, "source": TEXT, "target": TEXT},
-                    {"translation": maybe(STRING), "model": maybe(STRING)},
-                ),
-            )
-        },
         "/api/models": {
             "get": operation(
                 "Models, with the directions that each translates",
-                fields(
-                    {"models": listed(fields({"name": STRING, "kind": STRING, "directions": listed(listed(STRING))}))}
-                ),
+                fields({"models": listed(fields(MODEL))}),
                 ERROR,
                 errors=(403, 429),
             )

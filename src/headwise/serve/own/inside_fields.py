@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headwise.models.folder.description import PRECISIONS
 from headwise.serve.http.json_object import JsonObject
 from headwise.serve.service_errors import InvalidRequestError
 from headwise.serve.translate_request import AUTO
@@ -56,6 +57,8 @@ def settings(fields: JsonObject, beam_limit: int) -> Json:
     """How a model translates: its beam, precision and switches."""
     found: Json = {"beam": fields.whole("beam", 1, beam_limit, min(4, beam_limit))}
     if precision := fields.get("precision", str, "float32 or int8"):
+        if precision not in PRECISIONS:
+            raise InvalidRequestError("'precision' must be float32 or int8")
         found["precision"] = precision
     if switches := fields.get("switches", dict, "an object"):
         found["switches"] = switches

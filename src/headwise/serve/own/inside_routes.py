@@ -49,6 +49,7 @@ class InsideRoutes:
             "checkpoints": self.checkpoints,
             "family": self.family,
             "positions": self.positions,
+            "page": self.page,
         }
         return [Route(f"/api/inside/{name}", handler, methods=["POST"]) for name, handler in handlers.items()]
 
@@ -121,6 +122,13 @@ class InsideRoutes:
         asked = {"kind": kind, "width": given.whole("width", 1, 1024, 64), "length": given.whole("length", 1, 512, 64)}
         model = self._service.catalogue.model(name) if name else None
         return await self._answer(request, model, "positions", {"fields": asked})
+
+    async def page(self, request: Request) -> Response:
+        """POST /api/inside/page"""
+        given = await self._read(request)
+        answer = await self._translated(request, given, "page", self._question(given))
+        name = {"Content-Disposition": 'attachment; filename="headwise.html"'}
+        return Response(json.loads(bytes(answer.body)), media_type="text/html", headers=name)
 
     async def _read(self, request: Request) -> JsonObject:
         fields = await read_object(request, self._service.settings)

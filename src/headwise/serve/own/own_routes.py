@@ -18,16 +18,13 @@ from headwise.serve.http.json_object import read_object
 from headwise.serve.libretranslate.routes import error_body
 from headwise.serve.own.inside_routes import InsideRoutes
 from headwise.serve.own.own_fields import (
-    LONGEST_SENTENCE,
     given_languages,
-    given_sentence,
     given_texts,
     request_options,
     words_request,
 )
 from headwise.serve.service import Service
-from headwise.serve.service_errors import InvalidRequestError
-from headwise.serve.translate_request import AUTO, RequestOptions, TextTranslation, TranslatedSentence
+from headwise.serve.translate_request import RequestOptions, TextTranslation, TranslatedSentence
 
 
 class OwnApi:
@@ -42,7 +39,6 @@ class OwnApi:
         routes = [
             Route("/api/translate", self.translate, methods=["POST"]),
             Route("/api/words", self.words, methods=["POST"]),
-            Route("/api/inspect", self.inspect, methods=["POST"]),
             Route("/api/models", self.models, methods=["GET"]),
             *InsideRoutes(self._service, self._admit).routes(),
         ]
@@ -64,25 +60,6 @@ class OwnApi:
         client = self._admit(request)
         asked = words_request(fields)
         return json_answer(await while_connected(request, self._service.words(asked, client)))
-
-    async def inspect(self, request: Request) -> Response:
-        """POST /api/inspect"""
-        fields = await read_object(request, self._service.settings)
-        self._admit(request)
-        text = given_sentence(fields, "text")
-        translation = fields.get("translation", str, "a string")
-        if translation is not None and len(translation) > LONGEST_SENTENCE:
-            raise InvalidRequestError(f"'translation' must have at most {LONGEST_SENTENCE} characters")
-        source, target = given_languages(fields)
-        if source.casefold() == AUTO:
-            raise InvalidRequestError("'source' must be a language")
-        options = RequestOptions(model=fields.get("model", str, "the name of a model"), pivot=False)
-        steps = self._service.steps(source, target, options)
-        if not steps:
-            raise InvalidRequestError("'source' and 'target' are the same language")
-        [step] = steps
-        work = self._service.texts.inspect(step.model, text, translation, step.source, step.target)
-        return json_answer({**await while_connected(request, work), "model": step.model.name})
 
     async def models(self, request: Request) -> Response:
         """GET /api/models"""

@@ -17,11 +17,13 @@ from headwise.inspect.inside.divergence import compare_json
 from headwise.inspect.inside.importance import bleu_without, heads_in, lost
 from headwise.inspect.inside.one_translation import OneTranslation, read_question, translate_inside
 from headwise.inspect.inside.open_inside import InsideModel, open_inside
-from headwise.inspect.inside.other_families import family_json, image_json
 from headwise.inspect.inside.position_numbers import positions_json
 from headwise.inspect.inside.run_history import history_json
 from headwise.inspect.inside.switches import Head
 from headwise.inspect.inside.translation_trace import roles_json, trace_json
+from headwise.inspect.other_families import family_json, image_json
+from headwise.inspect.page.page_answers import page_answers
+from headwise.inspect.page.write_page import page_text
 from headwise.models.folder.description import PRECISIONS, LoadedModel
 from headwise.serve.workers.model_pool import ModelPool, Opened
 
@@ -32,13 +34,16 @@ class InsideOperations:
     """The operations, with the models that are loaded for them. An answer `invalid` is the client's mistake."""
 
     def __init__(self, memory: float) -> None:
-        self._models = {
-            precision: ModelPool(lambda folder, precision=precision: Opened(open_inside(folder, precision)), memory)
-            for precision in ("", *PRECISIONS)
-        }
-        self._others: ModelPool[Opened[LoadedModel]] = ModelPool(
-            lambda folder: Opened(open_model(folder, "cpu")[0]), memory
-        )
+        self._memory = memory
+
+        def translators(precision: str) -> ModelPool[Opened[InsideModel]]:
+            return ModelPool(lambda folder: Opened(open_inside(folder, precision)), memory)
+
+        def open_other(folder: Path) -> Opened[LoadedModel]:
+            return Opened(open_model(folder, "cpu")[0])
+
+        self._models = {precision: translators(precision) for precision in ("", *PRECISIONS)}
+        self._others = ModelPool(open_other, memory)
         self._table: dict[str, Callable[[Json], Any]] = {
             "trace": self._trace,
             "decode": self._decode,
@@ -49,6 +54,7 @@ class InsideOperations:
             "checkpoints": self._checkpoints,
             "family": self._family,
             "positions": self._positions,
+            "page": self._page,
         }
 
     @property
@@ -58,11 +64,14 @@ class InsideOperations:
 
     def close_idle(self, seconds: float) -> None:
         """Close models that were not used for some seconds."""
-        for pool in (self._others, *self._models.values()):
+        self._others.close_idle(seconds)
+        for pool in self._models.values():
             pool.close_idle(seconds)
 
     def run(self, message: Json) -> Json:
         """The answer to a question, as a text: the server passes it on without reading it."""
+        if self.bytes > self._memory:  # each pool has its own bound: together they must not exceed it for long
+            self.close_idle(0.0)
         try:
             found = self._table[message["what"]](message)
         except (ConfigError, DataError) as error:
@@ -91,7 +100,9 @@ class InsideOperations:
         fields = message["fields"]
         languages = {"source": fields["source"], "target": fields["target"]}
         model = self._model(message)
-        return roles_json([translate_inside(model, read_question({"text": text, **languages})) for text in fields["texts"]])
+        return roles_json(
+            [translate_inside(model, read_question({"text": text, **languages})) for text in fields["texts"]]
+        )
 
     def _heads(self, message: Json) -> list[Head]:
         return heads_in(self._model(message))
@@ -118,6 +129,10 @@ class InsideOperations:
         with tempfile.TemporaryDirectory() as folder:
             (path := Path(folder) / "image").write_bytes(pixels)
             return image_json(loaded, path)
+
+    def _page(self, message: Json) -> str:
+        one = self._one(message)
+        return page_text(one, page_answers(one, beam=one.question.beam))
 
     def _positions(self, message: Json) -> Json:
         fields = message["fields"]

@@ -42,7 +42,6 @@ class Operations:
             "next_text": lambda message: self._texts.next_text(message),
             "stop_text": lambda message: self._texts.stop_text(message),
             "embed": lambda message: self._texts.embed(message),
-            "inspect": lambda message: self._texts.inspect(message),
             "inside": lambda message: self._texts.inside.run(message),
         }
 

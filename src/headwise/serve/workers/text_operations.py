@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headwise.decode.translator import Translator
 from headwise.errors import ConfigError, DataError
 from headwise.extras import require
 from headwise.serve.workers.chat_prompt import chat_prompt
@@ -36,7 +35,6 @@ class TextOperations:
 
         self._generators = pool(Generator)
         self._embedders = pool(Embedder)
-        self._translators = pool(Translator)
         self._memory = memory
         self._texts: dict[int, RunningText] = {}
         self._numbers = itertools.count()
@@ -44,7 +42,7 @@ class TextOperations:
     @property
     def bytes(self) -> int:
         """Bytes of the loaded models, as on disk."""
-        return self._generators.bytes + self._embedders.bytes + self._translators.bytes + self.inside.bytes
+        return self._generators.bytes + self._embedders.bytes + self.inside.bytes
 
     @cached_property
     def inside(self) -> InsideOperations:
@@ -55,9 +53,10 @@ class TextOperations:
 
     def _get(self, pool: ModelPool[Opened[T]], message: Json) -> T:
         if self.bytes > self._memory:  # each pool has its own bound: together they must not exceed it for long
-            for each in (self._generators, self._embedders, self._translators):
+            for each in (self._generators, self._embedders):
                 if each is not pool:
                     each.close_idle(0.0)
+            self.inside.close_idle(0.0)
         return pool.get(Path(message["folder"]), message["version"]).model
 
     def start_text(self, message: Json) -> Json:
@@ -108,30 +107,3 @@ class TextOperations:
         texts: list[str] = message["texts"]
         vectors = embedder.embed(texts).tolist()
         return {"vectors": vectors, "tokens": sum(len(embedder.tokenizer.encode(text)) for text in texts)}
-
-    def inspect(self, message: Json) -> Json:
-        """A translation with the cross-attention and the log-probability of each step that generated it.
-
-        The attention is that which aligns words: of the head that was trained for it, or the mean of a layer.
-        """
-        from headwise.decode.scoring import cross_attention
-
-        translator = self._get(self._translators, message)
-        languages = {"source": message["source"], "target": message["target"]}
-        text: str = message["text"]
-        try:
-            given = message["translation"]
-            translation = translator.translate(text, **languages).text if given is None else given
-            read, shown = translator.pair_ids(text, translation, **languages)
-            steps = translator.reference_log_probabilities([text], [translation], **languages)[0]
-        except (ConfigError, DataError) as error:
-            return {"invalid": str(error)}
-        [weights] = cross_attention(translator.model, [read], [shown], translator.task.alignment_head)
-        written = [*shown[len(shown) - len(steps) + 1 :], translator.tokenizer.eos]
-        return {
-            "text": translation,
-            "source_tokens": translator.tokenizer.pieces(read),
-            "target_tokens": translator.tokenizer.pieces(written),
-            "log_probabilities": [round(each, 5) for each in steps],
-            "cross_attention": [[round(float(each), 5) for each in row] for row in weights[len(shown) - len(steps) :]],
-        }

@@ -68,7 +68,7 @@ def _mask_piece(loaded: LoadedModel) -> str | None:
 
 
 def _next_tokens(loaded: LoadedModel, model: CausalLM, maps: AttentionMaps) -> Json:
-    """What the model holds likely after each token, the probability of the one that follows, and a tree of what next."""
+    """What the model predicts after each token, the probability of the one that follows, and a tree of what next."""
     tokenizer = the_tokenizer(loaded, "this model")
     ids = tokenizer.piece_ids(maps.labels["tokens"])
     rows = _log_probabilities(model, [ids])[0]  # [T, V]
