@@ -1,7 +1,7 @@
 // Which heads are looked at, and how: kept in the state, so that the address shows the same picture again.
 
-/** The choice of a trace; it opens on the head that the trace recommends. */
-export function makeChoice(context, trace) {
+/** The choice of a trace; it opens on the head that the trace recommends. `prefix` is that of its keys in the state. */
+export function makeChoice(context, trace, prefix = "heads") {
   const { state } = context;
   const opening = trace.opening ?? { kind: "cross", layer: 0, head: 0 };
   const count = (kind) => trace.attention[kind]?.find((layer) => layer)?.length ?? trace.model.heads;
@@ -20,12 +20,13 @@ export function makeChoice(context, trace) {
   };
 
   const stored = {
-    kind: state.get("heads.kind"),
-    layer: Number(state.get("heads.layer") ?? -1),
-    heads: state.get("heads.heads"),
+    kind: state.get(`${prefix}.kind`),
+    layer: Number(state.get(`${prefix}.layer`) ?? -1),
+    heads: state.get(`${prefix}.heads`),
   };
   let now = valid(stored) ? stored : { kind: opening.kind, ...telling(opening.kind) };
-  const keep = () => state.set({ "heads.kind": now.kind, "heads.layer": now.layer, "heads.heads": now.heads });
+  const keep = () =>
+    state.set({ [`${prefix}.kind`]: now.kind, [`${prefix}.layer`]: now.layer, [`${prefix}.heads`]: now.heads });
 
   return {
     get kind() {
@@ -38,16 +39,16 @@ export function makeChoice(context, trace) {
       return now.heads;
     },
     get merged() {
-      return state.get("heads.words") === true;
+      return state.get(`${prefix}.words`) === true;
     },
     get values() {
-      return state.get("heads.values") === true;
+      return state.get(`${prefix}.values`) === true;
     },
     get several() {
-      return state.get("heads.several") === true;
+      return state.get(`${prefix}.several`) === true;
     },
     set(name, value) {
-      state.set({ [`heads.${name}`]: value || null });
+      state.set({ [`${prefix}.${name}`]: value || null });
     },
     openKind(kind) {
       now = { kind, ...telling(kind) };

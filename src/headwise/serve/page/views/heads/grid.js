@@ -68,6 +68,15 @@ export function showGrid(panel, context, trace, choice, { onHeads, onLayer }) {
     });
     controls.prepend(chooseLayer);
   }
-  replace(panel, el("p", { class: "quiet-text" }, t(`heads.about_${choice.kind}`)), controls, grid);
+  replace(
+    panel,
+    el(
+      "p",
+      { class: "quiet-text" },
+      t(trace.translation === undefined ? "heads.about_text" : `heads.about_${choice.kind}`),
+    ),
+    controls,
+    grid,
+  );
   return grid;
 }

@@ -30,7 +30,12 @@ export function showPicture(section, context, trace, choice, again) {
     return box;
   };
   const head = el("div", { class: "row apart" }, el("h2", {}, title), roleNote(context, trace, choice));
-  const switches = el("div", { class: "row" }, toggle("words", choice.merged), toggle("values", choice.values));
+  const switches = el(
+    "div",
+    { class: "row" },
+    toggle("words", choice.merged),
+    trace.value_norms ? toggle("values", choice.values) : null,
+  );
   const notes = el("p", { class: "quiet-text" }, explanation(context, choice, weights));
   replace(section, head, switches, notes);
   section.append(
