@@ -15,7 +15,7 @@ export const percent = (value) => `${(100 * value).toFixed(value > 0.0995 || val
 export function pieceText(piece) {
   if (piece === "▁") return "␣";
   if (piece.startsWith("▁")) return piece.slice(1);
-  if (/^(<.*>|\p{P}*)$/u.test(piece)) return piece;
+  if (/^([<[].*[>\]]|\p{P}*)$/u.test(piece)) return piece;
   return `·${piece}`;
 }
 

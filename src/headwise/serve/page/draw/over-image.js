@@ -35,7 +35,7 @@ export function overImage({ pixels, weights, label, size = 320, describe, onCell
     context.drawImage(source, 0, 0, size, size);
     weights.forEach((row, r) =>
       row.forEach((value, c) => {
-        context.fillStyle = `rgb(10 14 26 / ${(0.82 * (1 - value / most)).toFixed(4)})`;
+        context.fillStyle = `rgb(10 14 26 / ${(0.76 * (1 - value / most)).toFixed(4)})`;
         context.fillRect(c * wide, r * high, wide, high);
       }),
     );

@@ -13,8 +13,32 @@ const SIZE = 13;
 const columnWidth = (column) =>
   Math.min(130, Math.max(44, ...column.map((node) => textWidth(pieceText(node.piece), SIZE)))) + 16;
 
-/** Places of the nodes: x by step (as wide as its longest piece), y by order of score within the step. */
-function layout(nodes, room = 0) {
+const better = (a, b) => b.kept - a.kept || b.score - a.score;
+
+/** The line of each node: by score within its step; or, where no branch is dropped, amid what follows it. */
+function lines(nodes, columns, grouped) {
+  const found = new Map();
+  if (!grouped) {
+    for (const column of columns) [...column].sort(better).forEach((node, line) => found.set(node.id, line));
+    return found;
+  }
+  let next = 0;
+  const place = (node) => {
+    const children = nodes
+      .filter(({ parent }) => parent === node.id)
+      .sort(better)
+      .map(place);
+    const line = children.length ? (children[0] + children.at(-1)) / 2 : next;
+    if (!children.length) next += 1;
+    found.set(node.id, line);
+    return line;
+  };
+  [...columns[0]].sort(better).forEach(place);
+  return found;
+}
+
+/** Places of the nodes: x by step (as wide as its longest piece), y by their lines. */
+function layout(nodes, room = 0, grouped = false) {
   const columns = [];
   for (const node of nodes) (columns[node.step] ??= []).push(node);
   const places = new Map();
@@ -22,14 +46,13 @@ function layout(nodes, room = 0) {
   const used = widths.reduce((sum, width) => sum + width, 16);
   const space = Math.min(WIDEST_SPACE, Math.max(SPACE, (room - used) / Math.max(1, columns.length - 1)));
   let x = 8;
-  let lanes = 1;
+  const line = lines(nodes, columns, grouped);
   columns.forEach((column, step) => {
-    const order = [...column].sort((a, b) => b.kept - a.kept || b.score - a.score);
-    order.forEach((node, lane) => places.set(node.id, { x, y: 12 + lane * LANE, width: widths[step], lane }));
-    lanes = Math.max(lanes, order.length);
+    column.sort((a, b) => line.get(a.id) - line.get(b.id));
+    column.forEach(({ id }, lane) => places.set(id, { x, y: 12 + line.get(id) * LANE, width: widths[step], lane }));
     x += widths[step] + space;
   });
-  return { places, width: x - space + 8, height: 12 + lanes * LANE + 4, columns };
+  return { places, width: x - space + 8, height: 12 + (Math.max(...line.values()) + 1) * LANE + 4, columns };
 }
 
 function branch(from, to, kind) {
@@ -87,7 +110,7 @@ const kindOf = (node, best) => (best.has(node.id) ? "best" : node.kept ? "kept" 
 /** Arrow keys: left to the parent, right to the best child, up and down within a step. */
 function neighbour(key, node, drawn, columns) {
   const rank = (other) => drawn.places.get(other.id).lane;
-  const column = [...columns[node.step]].sort((a, b) => rank(a) - rank(b));
+  const column = columns[node.step];
   if (key === "ArrowUp") return column[rank(node) - 1];
   if (key === "ArrowDown") return column[rank(node) + 1];
   if (key === "ArrowLeft") return columns[node.step - 1]?.find((other) => other.id === node.parent);
@@ -97,13 +120,13 @@ function neighbour(key, node, drawn, columns) {
 
 /**
  * A search tree. Options: nodes ({id, parent, piece, step, score, kept, finished}), best (ids of the winning path),
- * label, width (of the column: branches grow to fill it), describe(node) for screen readers, onNode(node, by) for
- * hover, focus and click. The result has `drawing` to export, `grow(step)` to show the first steps only, `choose(id)`
- * to mark a node, and `edge(step)`, where the column of a step ends.
+ * label, width (of the column: branches grow to fill it), grouped (children stand beside their parent),
+ * describe(node) for screen readers, onNode(node, by) for hover, focus and click. The result has `drawing` to export,
+ * `grow(step)` to show the first steps only, `choose(id)` to mark a node, and `edge(step)`, where a step ends.
  */
-export function searchTree({ nodes, best, label, width, describe, onNode }) {
+export function searchTree({ nodes, best, label, width, grouped, describe, onNode }) {
   const winners = new Set(best);
-  const drawn = layout(nodes, width);
+  const drawn = layout(nodes, width, grouped);
   const branches = svg("g", { class: "branches" });
   const leaves = new Map();
   for (const node of nodes) {

@@ -16,7 +16,14 @@ export function showText(place, context, answer) {
   const rewrite = rewriting(answer.tokens);
   const parts =
     answer.kind === "causal_lm"
-      ? [predictions(context, answer, rewrite), tree(context, answer, rewrite, place)]
+      ? [
+          el(
+            "div",
+            { class: "family-two" },
+            predictions(context, answer, rewrite),
+            tree(context, answer, rewrite, place),
+          ),
+        ]
       : blanks(context, answer, rewrite);
   const grid = el("section", { class: "card panel" });
   const enlarged = el("section", { class: "card panel enlarged" });
@@ -118,8 +125,9 @@ function tree(context, answer, rewrite, place) {
   const drawn = searchTree({
     nodes,
     best,
+    grouped: true,
     label: t("families.tree"),
-    width: Math.min(760, place.clientWidth - 56),
+    width: Math.min(600, place.clientWidth - 56),
     describe: say,
     onNode: (node) => (readout.textContent = say(node)),
   });

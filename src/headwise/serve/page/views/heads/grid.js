@@ -15,7 +15,7 @@ const rolesOf = (trace) =>
   new Map((trace.roles ?? []).map((role) => [`${role.kind} ${role.layer} ${role.head}`, role]));
 
 /** The least that a full colour stands for: otherwise heads that look everywhere would look sharp. */
-const LEAST_RANGE = 0.35;
+export const LEAST_RANGE = 0.35;
 
 /** Fill the panel with the grid; the result has `refresh()`. Of a long text, one layer is shown at a time. */
 export function showGrid(panel, context, trace, choice, { onHeads, onLayer }) {

@@ -8,6 +8,7 @@ import { percent, shown } from "../../draw/numbers.js";
 import { foldedTable, numberTable } from "../../draw/number-table.js";
 import { wordLines } from "../../draw/word-lines.js";
 import { check, saveButtons } from "../common/controls.js";
+import { LEAST_RANGE } from "./grid.js";
 import { chosenWeights } from "./weights.js";
 
 const MOST_WORDS = 128; // lines between more words than these would be a carpet
@@ -140,7 +141,7 @@ function mapPart(section, context, choice, weights, labels, title, trace) {
     ...labels,
     values: weights.mean,
     masked: weights.masked,
-    range: [0, 1],
+    range: [0, Math.max(LEAST_RANGE, ...weights.mean.map((row) => Math.max(...row)))],
     label: t("heads.map_label", title),
     width: Math.min(section.clientWidth - 48, 980),
     describe,

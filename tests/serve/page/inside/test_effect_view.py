@@ -1,0 +1,111 @@
+"""Cause and effect in a real browser: switches change the translation and its probability as the model's answer says."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.serve.page.conftest import Watched, axe_findings
+from tests.serve.page.inside.conftest import SENTENCE, numbers, opened, settled
+from tests.taught import SOURCES, TARGETS
+
+CLOSE = 1e-5
+
+
+def result(page: Any) -> Any:
+    return page.locator(".result")
+
+
+def test_a_layer_without_heads_changes_the_translation(watched: Watched, ask: Callable[..., Any], trace: Any) -> None:
+    page = opened(watched, "effect")
+    assert "Nothing is switched yet" in result(page).inner_text()
+    page.get_by_role("button", name="All heads of layer 1").last.click()
+    page.wait_for_selector(".result .drop")
+    settled(page)
+    heads = [["cross", 0, head] for head in range(trace["model"]["heads"])]
+    own = ask("trace", {**SENTENCE, "switches": {"heads_off": heads}})
+    given = ask("trace", {**SENTENCE, "switches": {"heads_off": heads}, "translation": trace["translation"]})
+    assert own["translation"] != trace["translation"]
+    shown = result(page).inner_text()
+    assert "The translation changes." in shown
+    for word in own["translation"].split():
+        assert word in shown
+    drop = numbers(result(page).locator(".drop").inner_text())
+    assert drop == pytest.approx([trace["score"], given["score"], given["score"] - trace["score"]], abs=2 * CLOSE)
+
+
+def test_each_token_shows_the_change_of_its_log_probability(
+    watched: Watched, ask: Callable[..., Any], trace: Any
+) -> None:
+    page = opened(watched, "effect", off=[["cross", 1, 0], ["decoder", 0, 2]])
+    page.wait_for_selector(".result .heat-map")
+    switches = {"heads_off": [["cross", 1, 0], ["decoder", 0, 2]]}
+    given = ask("trace", {**SENTENCE, "switches": switches, "translation": trace["translation"]})
+    page.locator(".result .heat-map .stage").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    before, now = trace["log_probability"][1], given["log_probability"][1]
+    shown = numbers(page.locator(".result output").inner_text())
+    assert shown == pytest.approx([before, now, now - before], abs=2 * CLOSE)
+
+
+def test_a_second_click_switches_back(watched: Watched) -> None:
+    page = opened(watched, "effect")
+    head = page.get_by_role("button", name=re.compile("Cross-attention, layer 1, head 2"))
+    head.click()
+    page.wait_for_selector(".result .drop")
+    assert head.get_attribute("aria-pressed") == "true"
+    head.click()
+    page.wait_for_selector(".result .drop", state="detached")
+    assert "Heads changed: 0" in page.locator(".board").inner_text()
+
+
+def test_heads_are_taken_from_another_sentence(watched: Watched, ask: Callable[..., Any], trace: Any) -> None:
+    page = opened(watched, "effect")
+    page.get_by_role("button", name="Take heads from another sentence").click()
+    page.get_by_label("The other sentence").fill(SOURCES[20])
+    for layer in (1, 2):
+        page.get_by_role("button", name=f"All heads of layer {layer}").last.click()
+    heads = [["cross", layer, head] for layer in range(2) for head in range(trace["model"]["heads"])]
+    patch = {"patch": {"text": SOURCES[20], "heads": heads}}
+    own = ask("trace", {**SENTENCE, "switches": patch})
+    page.wait_for_function(
+        "text => document.querySelectorAll('.outcome-text')[1]?.querySelectorAll('ins').length > 0 || "
+        "document.querySelectorAll('.outcome-text')[1]?.textContent === text",
+        arg=own["translation"],
+    )
+    new = page.locator(".outcome-text").nth(1).locator("ins").all_inner_texts()
+    assert set(new) <= set(own["translation"].split())
+    assert own["translation"] != TARGETS[3]
+
+
+def test_without_positions_the_order_is_lost(watched: Watched, ask: Callable[..., Any]) -> None:
+    page = opened(watched, "effect")
+    page.get_by_label("No positions").check()
+    page.wait_for_selector(".result .drop")
+    settled(page)
+    own = ask("trace", {**SENTENCE, "switches": {"positions": False}})
+    assert numbers(page.locator(".outcome").nth(1).inner_text())[0] == pytest.approx(own["score"], abs=CLOSE)
+
+
+def test_importance_is_measured_with_progress_and_drawn_as_a_map(watched: Watched, trace: Any) -> None:
+    page = opened(watched, "effect")
+    pairs = "\n".join(f"{source}\t{target}" for source, target in list(zip(SOURCES, TARGETS, strict=True))[:2])
+    page.get_by_label("Test set").fill(pairs)
+    with page.expect_response("**/api/inside/importance") as waiting:
+        page.get_by_role("button", name="Measure importance").click()
+    lines = waiting.value.text().strip().split("\n")
+    heads = sum(len(layers) for layers in trace["attention"].values()) * trace["model"]["heads"]
+    assert len(lines) == heads + 1
+    page.wait_for_selector(".importance-maps .heat-map")
+    assert page.locator(".importance-maps .heat-map").count() == 3
+    assert "BLEU with all heads: 100.00000" in page.locator(".importance-maps").inner_text()
+    drawn = page.locator(".importance-maps .numbers text").all_inner_texts()
+    assert len(drawn) == heads
+
+
+def test_axe_finds_nothing(watched: Watched) -> None:
+    page = opened(watched, "effect", off=[["cross", 1, 0]])
+    page.wait_for_selector(".result .drop")
+    assert not axe_findings(page)
