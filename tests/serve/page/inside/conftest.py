@@ -25,7 +25,7 @@ NUMBER = re.compile(r"[-−]?\d+\.\d+")
 def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with two translators, one of which has learned little, and one model of every other family."""
     models = tmp_path_factory.mktemp("models")
-    kinds = {"bert": encoder(), "gpt": language_model(), "taught": taught(), "vit": seer(), "young": taught(steps=25)}
+    kinds = {"bert": encoder(), "gpt": language_model(), "taught": taught(), "vit": seer(), "young": taught(steps=8)}
     for name, loaded in kinds.items():
         save_model(models / name, loaded)
     with running_server(models, tmp_path_factory.mktemp("state")) as server:

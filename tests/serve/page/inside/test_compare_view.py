@@ -22,7 +22,7 @@ def test_the_first_token_where_two_models_part_is_marked(watched: Watched, compa
     diverges = compared["diverges"]
     assert diverges, "both models write the same: the young one has learned too much"
     page = opened(watched, "compare", **YOUNG)
-    for side, line in zip(("left", "right"), page.locator(".compared").all(), strict=True):
+    for side, line in zip(("left", "right"), page.locator(".outcome").all(), strict=True):
         assert line.locator("li").count() == len(compared[side]["target_tokens"])
         assert line.locator("li.parts").count() == 1
         assert line.locator("li").nth(diverges["position"]).get_attribute("class") == "parts"
@@ -39,9 +39,9 @@ def test_the_reason_has_the_probabilities_of_both(watched: Watched, compared: An
 
 def test_settings_are_changed_by_menus_and_kept_in_the_address(watched: Watched) -> None:
     page = opened(watched, "compare", left={"beam": 4}, right={"beam": 4})
-    assert "Both write the same tokens" in page.locator(".compared ~ .note").inner_text()
+    assert "Both write the same tokens" in page.locator(".outcome ~ .note").inner_text()
     page.locator(".sides section").last.get_by_label("Model").select_option("young")
-    page.wait_for_selector(".compared-tokens .parts")
+    page.wait_for_selector(".token-row .parts")
     settled(page)
     page.wait_for_timeout(400)
     assert "young" in page.url
@@ -54,7 +54,7 @@ def test_precisions_are_compared(watched: Watched) -> None:
     answer = waiting.value.json()
     assert (answer["left"]["model"]["precision"], answer["right"]["model"]["precision"]) == ("float32", "int8")
     settled(page)
-    shown = [numbers(each)[-1] for each in page.locator(".compared").all_inner_texts()]
+    shown = [numbers(each)[0] for each in page.locator(".outcome").all_inner_texts()]
     assert shown == pytest.approx([answer["left"]["score"], answer["right"]["score"]], abs=CLOSE)
 
 
@@ -77,7 +77,7 @@ def test_checkpoints_have_a_slider(watched: Watched) -> None:
     page.get_by_role("button", name="Show the checkpoints").click()
     page.wait_for_selector(".learned")
     assert page.locator(".learned").inner_text() == "Die Katze isst."
-    page.get_by_label("Checkpoint step", exact=False).fill("0")
+    page.get_by_role("slider", name="Checkpoint").fill("0")
     assert page.locator(".learned").inner_text() == "Die Die"
     assert page.locator(".word-lines .lines path").count() == 2
 

@@ -30,7 +30,7 @@ def test_every_candidate_is_in_the_tree(watched: Watched, tree: Any) -> None:
 
 def test_the_slider_grows_the_tree_and_lists_what_a_step_considered(watched: Watched, tree: Any) -> None:
     page = opened(watched, "decoding")
-    page.get_by_label("Step", exact=False).last.fill("2")
+    page.get_by_role("slider", name="Step").fill("2")
     assert page.locator(".leaf:not(.unborn)").count() == sum(node["step"] < 2 for node in tree["nodes"])
     rows = page.locator(".candidates tbody tr")
     considered = [tree["nodes"][node] for node in tree["steps"][1]["candidates"]]
@@ -68,7 +68,7 @@ def test_a_node_shows_its_attention_and_what_else_was_likely(watched: Watched, t
 def test_arrow_keys_walk_along_branches(watched: Watched, tree: Any) -> None:
     page = opened(watched, "decoding", step=0)
     page.locator(".leaf.chosen").focus()
-    page.get_by_label("Step", exact=False).last.fill(str(len(tree["steps"])))
+    page.get_by_role("slider", name="Step").fill(str(len(tree["steps"])))
     page.locator(".leaf.best").nth(1).focus()
     page.keyboard.press("ArrowLeft")
     assert page.evaluate("() => document.activeElement.classList.contains('best')")
@@ -77,7 +77,7 @@ def test_arrow_keys_walk_along_branches(watched: Watched, tree: Any) -> None:
 
 def test_greedy_search_stands_next_to_beam_search(watched: Watched, tree: Any) -> None:
     page = opened(watched, "decoding")
-    greedy, beam = page.locator(".search").all()
+    greedy, beam = page.locator(".outcome").all()
     assert tree["greedy"]["translation"] in greedy.inner_text()
     assert tree["translation"] in beam.inner_text()
     assert numbers(greedy.inner_text())[0] == pytest.approx(tree["greedy"]["score"], abs=CLOSE)
@@ -85,10 +85,12 @@ def test_greedy_search_stands_next_to_beam_search(watched: Watched, tree: Any) -
 
 
 def test_the_width_of_the_beam_is_a_slider(watched: Watched, ask: Callable[..., Any]) -> None:
+    from playwright.sync_api import expect
+
     page = opened(watched, "decoding")
-    page.get_by_label("Beam width").fill("2")
+    page.get_by_role("slider", name="Beam width").fill("2")
     expected = len(ask("decode", {**SENTENCE, "beam": 2})["nodes"])
-    page.wait_for_function("count => document.querySelectorAll('.leaf').length === count", arg=expected)
+    expect(page.locator(".leaf")).to_have_count(expected)
 
 
 def test_the_tree_is_saved_as_svg(watched: Watched, tree: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cause and effect in a real browser: switches change the translation and its probability as the model's answer says."""
+"""Cause and effect in a real browser: switches change the translation and its probability as the model says."""
 
 import re
 from collections.abc import Callable
@@ -62,6 +62,8 @@ def test_a_second_click_switches_back(watched: Watched) -> None:
 
 
 def test_heads_are_taken_from_another_sentence(watched: Watched, ask: Callable[..., Any], trace: Any) -> None:
+    from playwright.sync_api import expect
+
     page = opened(watched, "effect")
     page.get_by_role("button", name="Take heads from another sentence").click()
     page.get_by_label("The other sentence").fill(SOURCES[20])
@@ -70,11 +72,8 @@ def test_heads_are_taken_from_another_sentence(watched: Watched, ask: Callable[.
     heads = [["cross", layer, head] for layer in range(2) for head in range(trace["model"]["heads"])]
     patch = {"patch": {"text": SOURCES[20], "heads": heads}}
     own = ask("trace", {**SENTENCE, "switches": patch})
-    page.wait_for_function(
-        "text => document.querySelectorAll('.outcome-text')[1]?.querySelectorAll('ins').length > 0 || "
-        "document.querySelectorAll('.outcome-text')[1]?.textContent === text",
-        arg=own["translation"],
-    )
+    expect(page.locator(".outcome-text")).to_have_count(2)
+    settled(page)
     new = page.locator(".outcome-text").nth(1).locator("ins").all_inner_texts()
     assert set(new) <= set(own["translation"].split())
     assert own["translation"] != TARGETS[3]

@@ -49,8 +49,8 @@ def test_rotary_angles_are_those_of_nn(watched: Watched, tmp_path: Path) -> None
 
 def test_any_width_and_length_is_chosen_by_sliders(watched: Watched) -> None:
     page = opened(watched, "positions")
-    page.get_by_label("Width").fill("512")
-    page.get_by_label("Length").fill("512")
+    page.get_by_role("slider", name="Width").fill("512")
+    page.get_by_role("slider", name="Length").fill("512")
     page.wait_for_selector(".heat-map canvas")
     page.locator(".heat-map .stage").focus()
     page.keyboard.press("ArrowDown")

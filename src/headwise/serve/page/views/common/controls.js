@@ -3,6 +3,71 @@
 import { el } from "../../core/dom.js";
 import { saveJson, saveText } from "../../core/export.js";
 
+/** A paragraph that explains. */
+export const quiet = (...content) => el("p", { class: "quiet-text" }, content);
+
+/** A button. */
+export function button(label, onClick, kind = "button") {
+  return el("button", { type: "button", class: kind, on: { click: onClick } }, label);
+}
+
+/** Buttons of which one is pressed: `options` is [[value, name], ...]. */
+export function choices(label, options, chosen, onChoose) {
+  const buttons = options.map(([value, name]) => {
+    const each = button(
+      name,
+      () => {
+        for (const other of buttons) other.setAttribute("aria-pressed", String(other === each));
+        onChoose(value);
+      },
+      null,
+    );
+    each.setAttribute("aria-pressed", String(value === chosen));
+    return each;
+  });
+  return el("div", { class: "segmented", role: "group", "aria-label": label }, buttons);
+}
+
+/** Tokens in a row, each over a number: `tokens` is [[text, number, class], ...]. */
+export function tokenRow(tokens) {
+  const items = tokens.map(([text, number, kind]) =>
+    el("li", { class: kind }, el("span", {}, text), el("small", {}, number)),
+  );
+  return el("ol", { class: "token-row" }, items);
+}
+
+/** A translation in a box: its name, what else is to say of it, its text (in a language), and its tokens if any. */
+export function outcomeBox(name, aside, language, text, tokens) {
+  const head = el("div", { class: "row apart" }, el("h3", {}, name), el("span", { class: "number quiet-text" }, aside));
+  return el(
+    "div",
+    { class: "outcome" },
+    head,
+    el("p", { lang: language, dir: "auto", class: "outcome-text" }, text),
+    tokens && tokenRow(tokens),
+  );
+}
+
+/** A table of rows (of <tr>) below the names of its columns; `caption` is for screen readers. */
+export function namedTable(caption, columns, rows, kind) {
+  const head = el(
+    "tr",
+    {},
+    columns.map((name) => (name ? el("th", { scope: "col" }, name) : el("td"))),
+  );
+  return el(
+    "table",
+    { class: kind },
+    el("caption", { class: "unseen" }, caption),
+    el("thead", {}, head),
+    el("tbody", {}, rows),
+  );
+}
+
+/** What scrolls sideways when it is too wide, also by keys. */
+export const scrolling = (label, content) =>
+  el("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": label }, content);
+
 /** A checkbox with its label. */
 export function check(label, checked, onChange) {
   const box = el("input", { type: "checkbox", checked });
@@ -24,7 +89,7 @@ export function menu(label, options, chosen, onChange) {
 /** A slider with its label and its value; `onInput(value)` while it moves. */
 export function slider(label, { least, most, value, step = 1, show = String }, onInput) {
   const input = el("input", { type: "range", min: least, max: most, step, value });
-  const output = el("output", {}, show(value));
+  const output = el("strong", {}, show(value));
   input.addEventListener("input", () => {
     output.textContent = show(Number(input.value));
     onInput(Number(input.value));

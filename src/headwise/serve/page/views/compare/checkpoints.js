@@ -4,7 +4,7 @@ import { el, replace } from "../../core/dom.js";
 import { curves } from "../../draw/curves.js";
 import { shown } from "../../draw/numbers.js";
 import { wordLines } from "../../draw/word-lines.js";
-import { menu, saveButtons, slider } from "../common/controls.js";
+import { button, menu, quiet, saveButtons, slider } from "../common/controls.js";
 
 /** Fill the section with a menu of models, and the checkpoints of the chosen one once asked for. */
 export async function showCheckpoints(section, context) {
@@ -24,8 +24,6 @@ export async function showCheckpoints(section, context) {
       place.removeAttribute("aria-busy");
     }
   };
-  const button = el("button", { type: "button", class: "button" }, t("compare.show_checkpoints"));
-  button.addEventListener("click", ask);
   const row = el("div", { class: "row bottom" });
   if (source.live) {
     const { models } = await context.catalogue();
@@ -37,14 +35,8 @@ export async function showCheckpoints(section, context) {
       ),
     );
   }
-  row.append(button);
-  replace(
-    section,
-    el("h2", {}, t("compare.checkpoints")),
-    el("p", { class: "quiet-text" }, t("compare.checkpoints_about")),
-    row,
-    place,
-  );
+  row.append(button(t("compare.show_checkpoints"), ask));
+  replace(section, el("h2", {}, t("compare.checkpoints")), quiet(t("compare.checkpoints_about")), row, place);
 }
 
 function fill(place, context, { text, target }, checkpoints) {

@@ -3,7 +3,7 @@
 import { el, replace } from "../../core/dom.js";
 import { heatMap } from "../../draw/heat-map.js";
 import { pieceText, shown } from "../../draw/numbers.js";
-import { card, saveButtons } from "../common/controls.js";
+import { card, namedTable, outcomeBox, quiet, saveButtons } from "../common/controls.js";
 import { settingsText } from "./settings.js";
 
 /** Fill the place with a comparison. */
@@ -13,27 +13,14 @@ export function showOutcome(place, context, answer, settings) {
   const position = diverges?.position ?? -1;
   const line = (side) => {
     const trace = answer[side];
-    const tokens = trace.target_tokens.map((token, index) =>
-      el(
-        "li",
-        { class: index === position ? "parts" : position >= 0 && index > position ? "after" : null },
-        el("span", {}, pieceText(token.piece)),
-        el("small", {}, shown(Math.exp(trace.log_probability[index]))),
-      ),
-    );
-    return el(
-      "div",
-      { class: "compared" },
-      el(
-        "div",
-        { class: "row apart" },
-        el("h3", {}, t(`compare.${side}`)),
-        el("span", { class: "quiet-text" }, settingsText(context, settings[side], trace)),
-      ),
-      el("p", { lang: trace.target, dir: "auto" }, trace.translation),
-      el("ol", { class: "compared-tokens" }, tokens),
-      el("p", { class: "quiet-text number" }, t("compare.score", shown(trace.score))),
-    );
+    const kind = (index) => (index === position ? "parts" : position >= 0 && index > position ? "after" : null);
+    const tokens = trace.target_tokens.map(({ piece }, index) => [
+      pieceText(piece),
+      shown(Math.exp(trace.log_probability[index])),
+      kind(index),
+    ]);
+    const aside = `${settingsText(context, settings[side], trace)} · ${t("compare.score", shown(trace.score))}`;
+    return outcomeBox(t(`compare.${side}`), aside, trace.target, trace.translation, tokens);
   };
   const save = saveButtons(context, "comparison", { json: () => answer });
   replace(place, card(t("compare.outcome"), line("left"), line("right"), verdict(context, answer), save));
@@ -62,21 +49,8 @@ function reasons(context, { diverges, left, right }, width) {
     ),
   );
   const title = t("compare.why", diverges.position + 1);
-  const head = el(
-    "tr",
-    {},
-    el("th", { scope: "col" }, t("compare.token")),
-    el("th", { scope: "col" }, t("compare.left")),
-    el("th", { scope: "col" }, t("compare.right")),
-  );
-  const table = el(
-    "table",
-    { class: "reasons" },
-    el("caption", { class: "unseen" }, title),
-    el("thead", {}, head),
-    el("tbody", {}, rows),
-  );
-  const parts = [card(title, el("p", { class: "quiet-text" }, explanation(context, diverges)), table)];
+  const table = namedTable(title, [t("compare.token"), t("compare.left"), t("compare.right")], rows, "reasons");
+  const parts = [card(title, quiet(explanation(context, diverges)), table)];
   const looks = whereLooked(context, diverges, left, right, width);
   if (looks) parts.push(looks);
   return parts;
@@ -118,5 +92,5 @@ function whereLooked(context, { position }, left, right, width) {
   const describe = (row, column, value) => t("compare.cell", rows[row], columns[column], shown(value));
   const map = heatMap({ rows, columns, values, range: [0, 1], label, describe, width: width - 56 });
   const save = saveButtons(context, "comparison-attention", { picture: () => map.drawing });
-  return card(label, el("p", { class: "quiet-text" }, t("compare.looks_about")), map, save);
+  return card(label, quiet(t("compare.looks_about")), map, save);
 }

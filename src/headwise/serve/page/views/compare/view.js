@@ -1,6 +1,7 @@
 // Compare: two models or settings side by side, with the first token where they part; and the checkpoints of a run.
 
 import { debounced, el, replace } from "../../core/dom.js";
+import { button } from "../common/controls.js";
 import { follow } from "../common/follow.js";
 import { showCheckpoints } from "./checkpoints.js";
 import { showOutcome } from "./outcome.js";
@@ -73,10 +74,8 @@ function presetRow({ t }, choose) {
     greedy_beam: { left: { beam: 1 }, right: { beam: 4 } },
     float_int8: { left: { beam: 4, precision: "float32" }, right: { beam: 4, precision: "int8" } },
   };
-  const buttons = Object.entries(presets).map(([name, sides]) => {
-    const button = el("button", { type: "button", class: "chip" }, t(`compare.${name}`));
-    button.addEventListener("click", () => choose(sides));
-    return button;
-  });
+  const buttons = Object.entries(presets).map(([name, sides]) =>
+    button(t(`compare.${name}`), () => choose(sides), "chip"),
+  );
   return el("div", { class: "row" }, buttons);
 }

@@ -2,7 +2,7 @@
 
 import { el } from "../../core/dom.js";
 import { pieceText, shown } from "../../draw/numbers.js";
-import { card } from "../common/controls.js";
+import { card, outcomeBox, quiet } from "../common/controls.js";
 
 /** A card with the tokens of both searches. */
 export function showGreedy(context, answer) {
@@ -12,30 +12,14 @@ export function showGreedy(context, answer) {
   const greedy = answer.greedy.nodes;
   const parts = beam.findIndex((node, index) => node.token !== greedy[index]?.token);
   const differ = parts >= 0 || beam.length !== greedy.length;
-  const line = (name, nodes, { translation, score }) =>
-    el(
-      "div",
-      { class: "search" },
-      el(
-        "div",
-        { class: "row apart" },
-        el("h3", {}, name),
-        el("span", { class: "number" }, t("decoding.score_is", shown(score))),
-      ),
-      el("p", { lang: context.sentence().target, dir: "auto" }, translation),
-      el(
-        "ol",
-        { class: "pieces" },
-        nodes.map((node, index) => token(node, differ && index === parts)),
-      ),
-    );
-  const token = (node, first) =>
-    el(
-      "li",
-      { class: first ? "parts" : null },
-      el("span", {}, pieceText(node.piece)),
-      el("small", {}, shown(Math.exp(node.log_probability))),
-    );
+  const line = (name, nodes, { translation, score }) => {
+    const tokens = nodes.map((node, index) => [
+      pieceText(node.piece),
+      shown(Math.exp(node.log_probability)),
+      differ && index === parts ? "parts" : null,
+    ]);
+    return outcomeBox(name, t("decoding.score_is", shown(score)), context.sentence().target, translation, tokens);
+  };
   const verdict = !differ
     ? t("decoding.same")
     : t(
@@ -46,7 +30,7 @@ export function showGreedy(context, answer) {
       );
   return card(
     t("decoding.greedy_title"),
-    el("p", { class: "quiet-text" }, t("decoding.greedy_about")),
+    quiet(t("decoding.greedy_about")),
     line(t("decoding.greedy"), greedy, answer.greedy),
     line(t("decoding.beam_search", answer.beam), beam, answer),
     el("p", {}, verdict),

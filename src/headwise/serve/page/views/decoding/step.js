@@ -4,7 +4,7 @@ import { el, replace } from "../../core/dom.js";
 import { bars } from "../../draw/bars.js";
 import { heatMap } from "../../draw/heat-map.js";
 import { pieceText, shown } from "../../draw/numbers.js";
-import { saveButtons } from "../common/controls.js";
+import { namedTable, quiet, saveButtons, scrolling } from "../common/controls.js";
 
 /** The nodes from the root to a node. */
 function pathTo(node, byId) {
@@ -41,26 +41,17 @@ export function showStep(section, { t }, answer, byId, step) {
     );
   });
   const names = ["decoding.hypothesis", "decoding.probability", "decoding.score", "decoding.fate"];
-  const head = el(
-    "tr",
-    {},
-    names.map((name) => el("th", { scope: "col" }, t(name))),
-  );
   const title = t("decoding.step_title", step + 1);
-  const table = el(
-    "table",
-    { class: "candidates" },
-    el("caption", { class: "unseen" }, title),
-    el("thead", {}, head),
-    el("tbody", {}, rows),
+  const table = scrolling(
+    title,
+    namedTable(
+      title,
+      names.map((name) => t(name)),
+      rows,
+      "candidates",
+    ),
   );
-  const scroll = el("div", { class: "table-scroll", tabindex: 0, role: "region", "aria-label": title }, table);
-  replace(
-    section,
-    el("h2", {}, title),
-    el("p", { class: "quiet-text" }, t("decoding.step_about", answer.beam)),
-    scroll,
-  );
+  replace(section, el("h2", {}, title), quiet(t("decoding.step_about", answer.beam)), table);
 }
 
 /** One node: the likeliest tokens after the same words, and the attention while it was written. */
@@ -82,14 +73,14 @@ export function showNode(section, context, answer, byId, node) {
   replace(section, el("h2", {}, t("decoding.node_title", piece)), el("h3", {}, label), bars({ rows, label, most: 1 }));
   const weights = answer.attention?.[node.id];
   if (!weights) {
-    section.append(el("p", { class: "quiet-text" }, t("decoding.no_attention")));
+    section.append(quiet(t("decoding.no_attention")));
     return;
   }
   const map = heatMap({
     rows: [piece],
     columns: answer.source_tokens.map((token) => pieceText(token.piece)),
     values: [weights],
-    range: [0, 1],
+    range: [0, Math.max(0.35, ...weights)],
     numbers: weights.length <= 10,
     width: Math.max(280, section.clientWidth - 48),
     label: t("decoding.attention", piece),

@@ -3,7 +3,7 @@
 import { el, replace } from "../../core/dom.js";
 import { searchTree } from "../../draw/search-tree.js";
 import { pieceText, shown } from "../../draw/numbers.js";
-import { card, saveButtons, slider } from "../common/controls.js";
+import { card, quiet, saveButtons, slider } from "../common/controls.js";
 import { follow } from "../common/follow.js";
 import { showNode, showStep } from "./step.js";
 import { showGreedy } from "./greedy.js";
@@ -106,7 +106,7 @@ function show(content, context, answer) {
   });
   const save = saveButtons(context, "beam-search", { picture: () => tree.drawing, json: () => answer });
   const controls = el("div", { class: "row" }, play, position);
-  const about = el("p", { class: "quiet-text" }, t("decoding.tree_about", answer.beam, 2 * answer.beam));
+  const about = quiet(t("decoding.tree_about", answer.beam, 2 * answer.beam));
   replace(
     content,
     card(t("decoding.tree"), about, controls, key(context), tree, save),

@@ -4,7 +4,7 @@ import { debounced, el } from "../../core/dom.js";
 import { headGrid } from "../../draw/head-grid.js";
 import { thumbnail } from "../../draw/heat-map.js";
 import { pooled } from "../../draw/merge-words.js";
-import { check } from "../common/controls.js";
+import { button, check, choices, quiet } from "../common/controls.js";
 import { PARTS } from "./switches.js";
 
 const PIXELS = 40;
@@ -37,23 +37,22 @@ export function showBoard(context, trace, switches, onChange) {
   other.addEventListener("input", () => typed());
   const field = el("label", { class: "labelled other" }, el("span", {}, t("effect.other")), other);
   field.hidden = true;
-  const modes = ["off", "patched"].map((each) => {
-    const button = el("button", { type: "button", "aria-pressed": String(each === mode) }, t(`effect.mode_${each}`));
-    button.addEventListener("click", () => {
+  const modes = choices(
+    t("effect.mode"),
+    ["off", "patched"].map((each) => [each, t(`effect.mode_${each}`)]),
+    mode,
+    (each) => {
       mode = each;
-      for (const one of modes) one.setAttribute("aria-pressed", String(one === button));
       field.hidden = mode !== "patched";
-    });
-    return button;
-  });
+    },
+  );
   const parts = PARTS.map((name) =>
     check(t(`effect.no_${name}`), switches.isPart(name), (broken) => {
       switches.setPart(name, broken);
       onChange();
     }),
   );
-  const reset = el("button", { type: "button", class: "button" }, t("effect.reset"));
-  reset.addEventListener("click", () => {
+  const reset = button(t("effect.reset"), () => {
     switches.clear();
     for (const part of parts) part.querySelector("input").checked = false;
     refresh();
@@ -66,9 +65,9 @@ export function showBoard(context, trace, switches, onChange) {
     "section",
     { class: "card panel board" },
     el("h2", {}, t("effect.board")),
-    el("div", { class: "segmented", role: "group", "aria-label": t("effect.mode") }, modes),
+    modes,
     field,
-    el("p", { class: "quiet-text" }, t("effect.board_about")),
+    quiet(t("effect.board_about")),
     boards,
     el("div", { class: "row" }, parts),
     el("div", { class: "row apart" }, count, reset),
@@ -102,12 +101,9 @@ function kindGrid({ t }, trace, switches, kind, toggle) {
     heads,
     label: t(`inside.${kind}`),
     layerName: (layer) => {
-      const name = el(
-        "button",
-        { type: "button", class: "layer-switch", title: t("effect.whole_layer", layer + 1) },
-        t("inside.layer", layer + 1),
-      );
-      name.addEventListener("click", () => toggle(Array.from({ length: heads }, (_, head) => [kind, layer, head])));
+      const all = Array.from({ length: heads }, (_, head) => [kind, layer, head]);
+      const name = button(t("inside.layer", layer + 1), () => toggle(all), "layer-switch");
+      name.title = t("effect.whole_layer", layer + 1);
       return name;
     },
     make,

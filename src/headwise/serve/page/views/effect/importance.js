@@ -4,10 +4,16 @@ import { el, replace } from "../../core/dom.js";
 import { heatMap } from "../../draw/heat-map.js";
 import { foldedTable, numberTable } from "../../draw/number-table.js";
 import { shown } from "../../draw/numbers.js";
-import { saveButtons } from "../common/controls.js";
-import { testPairs } from "./test-pairs.js";
+import { button, quiet, saveButtons } from "../common/controls.js";
 
 const MOST_PAIRS = 200;
+const OWN_SENTENCES = "page/views/effect/test-sentences.json"; // in five languages: enough to see which heads matter
+
+/** Our own sentences of a direction as lines; none where we have no translations of them. */
+async function ownPairs({ source, target }) {
+  const { [source]: from, [target]: to } = await (await fetch(OWN_SENTENCES)).json();
+  return from && to ? from.map((sentence, index) => `${sentence}\t${to[index]}`).join("\n") : "";
+}
 
 /** Pairs in lines with a tab between source and reference. */
 function readPairs(text) {
@@ -20,15 +26,11 @@ function readPairs(text) {
 /** Fill the section: the test set, a button, a progress bar, and the maps. */
 export function showImportance(section, context, trace) {
   const { source, t } = context;
-  const pairs = testPairs(trace.source, trace.target);
-  const text = el("textarea", {
-    rows: 6,
-    dir: "auto",
-    spellcheck: "false",
-    value: pairs.map((pair) => pair.join("\t")).join("\n"),
-  });
-  const start = el("button", { type: "button", class: "button primary" }, t("effect.measure"));
-  const cancel = el("button", { type: "button", class: "button", hidden: true }, t("effect.stop"));
+  const text = el("textarea", { rows: 6, dir: "auto", spellcheck: "false" });
+  if (source.live) ownPairs(trace).then((pairs) => (text.value ||= pairs));
+  const start = button(t("effect.measure"), () => measure(), "button primary");
+  const cancel = button(t("effect.stop"), () => controller?.abort());
+  cancel.hidden = true;
   const bar = el("progress", { max: 1, value: 0, "aria-label": t("effect.progress"), hidden: true });
   const maps = el("div", { class: "importance-maps" });
   let controller = null;
@@ -54,14 +56,8 @@ export function showImportance(section, context, trace) {
     bar.hidden = !on;
     if (on) bar.value = 0;
   };
-  start.addEventListener("click", measure);
-  cancel.addEventListener("click", () => controller?.abort());
   const field = el("label", { class: "labelled field" }, el("span", {}, t("effect.pairs")), text);
-  replace(
-    section,
-    el("h2", {}, t("effect.importance")),
-    el("p", { class: "quiet-text" }, t("effect.importance_about")),
-  );
+  replace(section, el("h2", {}, t("effect.importance")), quiet(t("effect.importance_about")));
   if (source.live) section.append(field, el("div", { class: "row" }, start, cancel, bar));
   section.append(maps);
   if (!source.live) measure();

@@ -3,7 +3,7 @@
 import { el, replace } from "../../core/dom.js";
 import { heatMap } from "../../draw/heat-map.js";
 import { pieceText, shown } from "../../draw/numbers.js";
-import { saveButtons } from "../common/controls.js";
+import { outcomeBox, quiet, saveButtons } from "../common/controls.js";
 import { difference } from "./difference.js";
 
 const STRONG = 3; // a change of a log-probability that gets the full colour
@@ -11,18 +11,7 @@ const STRONG = 3; // a change of a log-probability that gets the full colour
 /** Fill the section. `changed`: null while nothing is switched, otherwise {own, given}, two traces with the switches. */
 export function showResult(section, context, trace, changed) {
   const { t } = context;
-  const line = (name, score, ...words) =>
-    el(
-      "div",
-      { class: "outcome" },
-      el(
-        "div",
-        { class: "row apart" },
-        el("h3", {}, name),
-        el("span", { class: "number quiet-text" }, t("effect.score", shown(score))),
-      ),
-      el("p", { lang: trace.target, dir: "auto", class: "outcome-text" }, words),
-    );
+  const line = (name, score, words) => outcomeBox(name, t("effect.score", shown(score)), trace.target, words);
   const before = line(t("effect.before"), trace.score, trace.translation);
   if (!changed) {
     replace(section, el("h2", {}, t("effect.result")), before, el("p", { class: "note" }, t("effect.nothing")));
@@ -46,7 +35,7 @@ export function showResult(section, context, trace, changed) {
     now,
     el("p", { class: same ? "note" : "note warn" }, verdict),
     el("h3", {}, t("effect.probability")),
-    el("p", { class: "quiet-text" }, t("effect.probability_about")),
+    quiet(t("effect.probability_about")),
     el("p", { class: "drop number" }, t("effect.drop", shown(trace.score), shown(given.score), signed(drop))),
   );
   section.append(...perToken(section, context, trace, given));

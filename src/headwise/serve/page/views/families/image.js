@@ -5,7 +5,7 @@ import { headGrid } from "../../draw/head-grid.js";
 import { thumbnail } from "../../draw/heat-map.js";
 import { shown } from "../../draw/numbers.js";
 import { overImage } from "../../draw/over-image.js";
-import { card, saveButtons } from "../common/controls.js";
+import { card, quiet, saveButtons } from "../common/controls.js";
 
 const SIZE = 384;
 
@@ -34,7 +34,7 @@ export function showImage(place, context, answer) {
       enlarged,
       el("h2", {}, title),
       picture(weights, title),
-      el("p", { class: "quiet-text" }, t("families.class_token", shown(weights[0]))),
+      quiet(t("families.class_token", shown(weights[0]))),
     );
   };
   const grid = headGrid({
@@ -64,10 +64,10 @@ export function showImage(place, context, answer) {
   });
   const rollout = card(
     t("families.rollout"),
-    el("p", { class: "quiet-text" }, t("families.rollout_about")),
+    quiet(t("families.rollout_about")),
     picture(answer.rollout, t("families.rollout")),
   );
-  const about = el("p", { class: "quiet-text" }, t("families.image_about"));
+  const about = quiet(t("families.image_about"));
   const answerText = answer.label ? el("p", { class: "family-label" }, answer.label) : null;
   replace(
     place,

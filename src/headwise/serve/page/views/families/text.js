@@ -4,7 +4,7 @@ import { el, replace } from "../../core/dom.js";
 import { bars } from "../../draw/bars.js";
 import { pieceText, shown } from "../../draw/numbers.js";
 import { searchTree } from "../../draw/search-tree.js";
-import { card, saveButtons } from "../common/controls.js";
+import { card, quiet, saveButtons } from "../common/controls.js";
 import { makeChoice } from "../heads/choice.js";
 import { showGrid } from "../heads/grid.js";
 import { showPicture } from "../heads/picture.js";
@@ -96,7 +96,7 @@ function predictions(context, answer, rewrite) {
   open(last);
   return card(
     t("families.tokens"),
-    el("p", { class: "quiet-text" }, t("families.tokens_about")),
+    quiet(t("families.tokens_about")),
     list,
     details,
     saveButtons(context, "next-tokens", { json: () => answer }),
@@ -133,7 +133,7 @@ function tree(context, answer, rewrite, place) {
   });
   return card(
     t("families.tree"),
-    el("p", { class: "quiet-text" }, t("families.tree_about")),
+    quiet(t("families.tree_about")),
     drawn,
     readout,
     saveButtons(context, "next-token-tree", { picture: () => drawn.drawing, json: () => answer.tree }),
@@ -153,11 +153,6 @@ function blanks(context, answer, rewrite) {
     return el("div", { class: "stack family-details" }, el("h3", {}, label), bars({ rows, label, most: 1 }));
   });
   return [
-    card(
-      t("families.blanks"),
-      el("p", { class: "quiet-text" }, answer.text),
-      lists,
-      saveButtons(context, "blanks", { json: () => answer }),
-    ),
+    card(t("families.blanks"), quiet(answer.text), lists, saveButtons(context, "blanks", { json: () => answer })),
   ];
 }

@@ -5,7 +5,7 @@ import { headGrid } from "../../draw/head-grid.js";
 import { thumbnail } from "../../draw/heat-map.js";
 import { pooled } from "../../draw/merge-words.js";
 import { percent } from "../../draw/numbers.js";
-import { check, menu } from "../common/controls.js";
+import { button, check, menu, quiet } from "../common/controls.js";
 
 const PIXELS = 72; // the longest side of a thumbnail
 const LONG = 160; // tokens from which one layer is shown at a time
@@ -54,11 +54,14 @@ export function showGrid(panel, context, trace, choice, { onHeads, onLayer }) {
     },
   });
   const several = check(t("heads.several"), choice.several, (on) => choice.set("several", on));
-  const all = el("button", { type: "button", class: "chip" }, t("heads.all"));
-  all.addEventListener("click", () => {
-    choice.all();
-    onHeads();
-  });
+  const all = button(
+    t("heads.all"),
+    () => {
+      choice.all();
+      onHeads();
+    },
+    "chip",
+  );
   const controls = el("div", { class: "row" }, several, all);
   if (long) {
     const options = attention.map((_, layer) => [String(layer), t("inside.layer", layer + 1)]);
@@ -70,11 +73,7 @@ export function showGrid(panel, context, trace, choice, { onHeads, onLayer }) {
   }
   replace(
     panel,
-    el(
-      "p",
-      { class: "quiet-text" },
-      t(trace.translation === undefined ? "heads.about_text" : `heads.about_${choice.kind}`),
-    ),
+    quiet(t(trace.translation === undefined ? "heads.about_text" : `heads.about_${choice.kind}`)),
     controls,
     grid,
   );

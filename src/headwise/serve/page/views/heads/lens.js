@@ -3,7 +3,7 @@
 import { el } from "../../core/dom.js";
 import { bars } from "../../draw/bars.js";
 import { pieceText, percent, shown } from "../../draw/numbers.js";
-import { card, saveButtons } from "../common/controls.js";
+import { card, namedTable, quiet, saveButtons, scrolling } from "../common/controls.js";
 
 const STRONGEST_SHADE = 34; // per cent of the heat colour: ink on it stays readable
 
@@ -17,11 +17,7 @@ export function showLens(context, trace) {
       : layer === lens.length - 1
         ? t("heads.lens_output", layer)
         : t("inside.layer", layer);
-  const details = el(
-    "div",
-    { class: "lens-details", "aria-live": "polite" },
-    el("p", { class: "quiet-text" }, t("heads.lens_choose")),
-  );
+  const details = el("div", { class: "lens-details", "aria-live": "polite" }, quiet(t("heads.lens_choose")));
   let pressed = null;
 
   const open = (button, layer, position) => {
@@ -58,12 +54,6 @@ export function showLens(context, trace) {
     button.addEventListener("click", () => open(button, layer, position));
     return el("td", {}, button);
   };
-  const head = el(
-    "tr",
-    {},
-    el("td", {}, ""),
-    tokens.map((token) => el("th", { scope: "col" }, pieceText(token.piece))),
-  );
   const rows = lens.map((line, layer) =>
     el(
       "tr",
@@ -72,20 +62,10 @@ export function showLens(context, trace) {
       line.map((_, position) => cell(layer, position)),
     ),
   );
-  const table = el(
-    "table",
-    { class: "lens" },
-    el("caption", { class: "unseen" }, t("heads.lens")),
-    el("thead", {}, head),
-    el("tbody", {}, rows),
-  );
-  const scroll = el(
-    "div",
-    { class: "table-scroll", tabindex: 0, role: "region", "aria-label": t("heads.lens") },
-    table,
-  );
+  const columns = ["", ...tokens.map((token) => pieceText(token.piece))];
+  const scroll = scrolling(t("heads.lens"), namedTable(t("heads.lens"), columns, rows, "lens"));
   const save = saveButtons(context, "logit-lens", {
     json: () => ({ text: trace.text, tokens: tokens.map(({ piece }) => piece), lens }),
   });
-  return card(t("heads.lens"), el("p", { class: "quiet-text" }, t("heads.lens_about")), scroll, details, save);
+  return card(t("heads.lens"), quiet(t("heads.lens_about")), scroll, details, save);
 }

@@ -7,7 +7,7 @@ import { transposed } from "../../draw/merge-words.js";
 import { percent, shown } from "../../draw/numbers.js";
 import { foldedTable, numberTable } from "../../draw/number-table.js";
 import { wordLines } from "../../draw/word-lines.js";
-import { check, saveButtons } from "../common/controls.js";
+import { check, quiet, saveButtons } from "../common/controls.js";
 import { LEAST_RANGE } from "./grid.js";
 import { chosenWeights } from "./weights.js";
 
@@ -37,7 +37,7 @@ export function showPicture(section, context, trace, choice, again) {
     toggle("words", choice.merged),
     trace.value_norms ? toggle("values", choice.values) : null,
   );
-  const notes = el("p", { class: "quiet-text" }, explanation(context, choice, weights));
+  const notes = quiet(explanation(context, choice, weights));
   replace(section, head, switches, notes);
   section.append(
     el(
@@ -146,7 +146,7 @@ function mapPart(section, context, choice, weights, labels, title, trace) {
     width: Math.min(section.clientWidth - 48, 980),
     describe,
   });
-  const sides = el("p", { class: "quiet-text" }, t(choice.kind === "cross" ? "heads.map_cross" : "heads.map_self"));
+  const sides = quiet(t(choice.kind === "cross" ? "heads.map_cross" : "heads.map_self"));
   const pharaoh = trace.alignment ? () => trace.alignment.map((pair) => pair.join("-")).join(" ") : undefined;
   const save = saveButtons(context, fileName(trace, choice), {
     picture: () => map.drawing,

@@ -5,7 +5,7 @@ import { curves } from "../../draw/curves.js";
 import { heatMap } from "../../draw/heat-map.js";
 import { shown } from "../../draw/numbers.js";
 import { rotary, rotarySimilarity, similarity, sinusoidal } from "../../draw/positions.js";
-import { card, menu, saveButtons, slider } from "../common/controls.js";
+import { card, choices, menu, quiet, saveButtons, slider } from "../common/controls.js";
 
 const KINDS = ["sinusoidal", "learned", "rotary"];
 const USUAL = { width: 64, length: 48 };
@@ -29,22 +29,16 @@ export const view = {
       state.set({ [`positions.${name}`]: value });
       draw();
     };
-    const kinds = KINDS.map((kind) => {
-      const button = el(
-        "button",
-        { type: "button", "aria-pressed": String(kind === get("kind", KINDS[0])) },
-        t(`positions.${kind}`),
-      );
-      button.addEventListener("click", () => {
-        for (const each of kinds) each.setAttribute("aria-pressed", String(each === button));
-        set("kind")(kind);
-      });
-      return button;
-    });
+    const kinds = choices(
+      t("positions.kind"),
+      KINDS.map((kind) => [kind, t(`positions.${kind}`)]),
+      get("kind", KINDS[0]),
+      set("kind"),
+    );
     const controls = el(
       "section",
       { class: "card panel" },
-      el("div", { class: "segmented", role: "group", "aria-label": t("positions.kind") }, kinds),
+      kinds,
       el(
         "div",
         { class: "row sliders" },
@@ -105,7 +99,7 @@ async function fill(content, context) {
   const kind = state.get("positions.kind") ?? KINDS[0];
   const width = state.get("positions.width") ?? USUAL.width;
   const length = state.get("positions.length") ?? USUAL.length;
-  const parts = [card(t(`positions.${kind}`), el("p", { class: "quiet-text" }, t(`positions.about_${kind}`)))];
+  const parts = [card(t(`positions.${kind}`), quiet(t(`positions.about_${kind}`)))];
   if (kind === "learned") parts[0].append(await modelMenu(context, content));
   try {
     const found = await computed(context, kind, width, length);
@@ -154,7 +148,7 @@ function map(context, kind, { table, angles, columns }, width) {
     picture: () => picture.drawing,
     json: () => ({ kind, table, ...(angles ? { angles } : {}) }),
   });
-  return [el("p", { class: "quiet-text" }, t("positions.axes")), picture, save];
+  return [quiet(t("positions.axes")), picture, save];
 }
 
 /** A few columns of the table as curves, spread from fast to slow. */
@@ -176,7 +170,7 @@ function curveCard(context, kind, { table, columns }) {
   });
   return card(
     label,
-    el("p", { class: "quiet-text" }, t("positions.curves_about")),
+    quiet(t("positions.curves_about")),
     picture,
     saveButtons(context, `position-curves-${kind}`, { picture: () => picture.drawing }),
   );
@@ -191,5 +185,5 @@ function similarityCard(context, kind, { similar }) {
     picture: () => picture.drawing,
     json: () => ({ kind, similarity: similar }),
   });
-  return card(label, el("p", { class: "quiet-text" }, t("positions.similarity_about")), picture, save);
+  return card(label, quiet(t("positions.similarity_about")), picture, save);
 }
