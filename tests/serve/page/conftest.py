@@ -93,7 +93,7 @@ def watched(watch: Callable[..., Watched]) -> Watched:
 
 
 def until(page: Any, condition: str, seconds: float = 20.0) -> None:
-    """Wait until an expression of JavaScript is true. Playwright's own way evaluates it in the page, which forbids that."""
+    """Wait until an expression of JavaScript is true. Playwright's own way evaluates it in the page, which refuses."""
     ends = time.monotonic() + seconds
     while not page.evaluate(condition):
         assert time.monotonic() < ends, condition

@@ -6,7 +6,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from headwise.serve.page.page_routes import FOLDER, page_files
+from headwise.serve.page.page_routes import FOLDER, page_files, sent_bytes
 
 WITHOUT_COMMENTS = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.S)
 
@@ -16,7 +16,7 @@ def test_the_page_and_all_its_files_are_served(client: TestClient) -> None:
     for name, path in page_files().items():
         found = client.get(f"/page/{name}")
         assert found.status_code == 200, name
-        assert found.content == path.read_bytes()
+        assert found.content == sent_bytes(path)
         assert found.headers["x-content-type-options"] == "nosniff"
 
 
@@ -56,7 +56,7 @@ def test_files_are_compressed_for_those_who_take_gzip(client: TestClient) -> Non
         raw = b"".join(found.iter_raw())
         assert found.headers["content-encoding"] == "gzip"
         assert found.headers["vary"] == "Accept-Encoding"
-    assert gzip.decompress(raw) == (FOLDER / "app.js").read_bytes()
+    assert gzip.decompress(raw) == sent_bytes(FOLDER / "app.js")
     for refused in ("identity", "gzip;q=0", "br"):
         assert "content-encoding" not in client.get("/page/app.js", headers={"Accept-Encoding": refused}).headers
 

@@ -83,8 +83,10 @@ def test_what_is_pressed_is_large_enough_for_a_finger(watch: Callable[..., Watch
     page = watch(viewport={"width": 360, "height": 740}, has_touch=True).open(TEXT)
     page.locator(".word").first.wait_for()
     small = page.locator("button, select, a[href], input:not([type=file])").evaluate_all(
-        """all => all.filter((each) => each.checkVisibility() && !each.matches(".skip")).map((each) => [each, each.getBoundingClientRect()])
-            .filter(([, box]) => box.height < 43.5 || box.width < 24).map(([each, box]) => each.outerHTML.slice(0, 80) + box.height)"""
+        """all => all.filter((each) => each.checkVisibility() && !each.matches(".skip"))
+            .map((each) => [each, each.getBoundingClientRect()])
+            .filter(([, box]) => box.height < 43.5 || box.width < 24)
+            .map(([each, box]) => each.outerHTML.slice(0, 80) + box.height)"""
     )
     assert not small
 
@@ -133,7 +135,8 @@ def test_reduced_motion_is_respected(watch: Callable[..., Watched]) -> None:
     slow = page.evaluate(
         """[...document.querySelectorAll("*")].filter((each) => {
             const style = getComputedStyle(each);
-            return [style.transitionDuration, style.animationDuration].some((all) => all.split(",").some((s) => parseFloat(s) > 0.01));
+            const all = `${style.transitionDuration},${style.animationDuration}`.split(",");
+            return all.some((each) => parseFloat(each) > 0.01);
         }).length"""
     )
     assert slow == 0

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headwise.files.digest import bytes_digest
+from headwise.serve.page.sent_text import sent_text
 from headwise.serve.service_errors import UnknownPageError
 
 FOLDER = Path(__file__).parent
@@ -24,6 +25,9 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 """Media types of the files of the page, by suffix; a file of any other kind is no part of it."""
+
+SHORTENED = (".js", ".css")
+"""Suffixes of the files that are sent without their comments."""
 
 POLICY = "; ".join(
     (
@@ -57,6 +61,13 @@ def page_files() -> dict[str, Path]:
         for path in sorted(FOLDER.rglob("*"))
         if path.suffix in TYPES and path.is_file()
     }
+
+
+def sent_bytes(path: Path) -> bytes:
+    """A file as it is sent."""
+    if path.suffix in SHORTENED:
+        return sent_text(path.read_text(encoding="utf-8")).encode()
+    return path.read_bytes()
 
 
 class Page:
@@ -103,7 +114,7 @@ class Page:
 @lru_cache(512)
 def _loaded(path: Path, changed: int, size: int) -> PageFile:
     """A file in this state, read once."""
-    body = path.read_bytes()
+    body = sent_bytes(path)
     return PageFile(body, gzip.compress(body, mtime=0), f'W/"{bytes_digest(body)[:20]}"')
 
 
