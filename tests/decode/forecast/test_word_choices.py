@@ -45,6 +45,7 @@ def test_choices_are_in_the_order_of_their_probability_and_keep_the_words_before
     for number, word in enumerate(TARGETS[0].split()):
         found = forecast.choices(number, 5, OPTIONS)
         assert found[0].word == word  # the model was taught it
+        assert found[0].probability == pytest.approx(forecast.words()[number].probability, rel=1e-3)
         assert 1 <= len(found) <= 5
         assert len({each.word for each in found}) == len(found)
         probabilities = [each.probability for each in found]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwise.decode.framing import DirectionFrame, Framer
+from headwise.decode.search.options import SearchOptions, SearchRequest
 from headwise.decode.sentence_search import SentenceSearch
 from headwise.decode.translation import TranslateOptions
 from headwise.errors import DataError
@@ -33,7 +34,7 @@ class WordChoice:
 
     word: str
     probability: float
-    """The probability of the first tokens that lead to this word, together."""
+    """The probability that the model gives it after the words before it."""
     text: str
     """The whole translation: the words before, this one, and the most probable rest."""
 
@@ -76,16 +77,35 @@ class WordForecast:
         if not 0 <= number < len(words):
             raise DataError(f"the translation has {len(words)} words: there is none with the number {number}")
         first = self.sentences.tokenizer.word_ids(self.tokens).index(number)
-        row = self._table(self.tokens[:first])[-1]
+        before = self.tokens[:first]
+        table = self._table(before)
+        row = table[-1].copy()
         row[[*self.sentences.tokenizer.specials, self.sentences.tokenizer.eos]] = -math.inf
         likely = [int(token) for token in np.argsort(-row)[: count + SPARE]]
-        prefixes = [[*self.frame.start, *self.tokens[:first], token] for token in likely]
+        prefixes = [[*self.frame.start, *before, token] for token in likely]
         found = self.sentences.candidates([self.source] * len(likely), prefixes, self.frame, options, None)
-        return _merged(
-            words[:number],
-            number,
-            [(each[0].text, math.exp(row[token])) for each, token in zip(found, likely, strict=True)],
-        )[:count]
+        texts = _by_word([each[0].text for each in found], words[:number])
+        ways = [[*before, *self._word_tokens(text, number)] for text in texts.values()]
+        reached = float(table[np.arange(first), before].sum())
+        made = [
+            WordChoice(word, math.exp(min(0.0, total - reached)), text)
+            for (word, text), total in zip(texts.items(), self._log_probabilities(ways), strict=True)
+        ]
+        return sorted(made, key=lambda each: -each.probability)[:count]
+
+    def _word_tokens(self, text: str, number: int) -> list[int]:
+        """The tokens of one word of a text."""
+        tokens = self.sentences.tokenizer.encode_target(text)
+        owners = self.sentences.tokenizer.word_ids(tokens)
+        return [token for token, owner in zip(tokens, owners, strict=True) if owner == number]
+
+    def _log_probabilities(self, ways: Sequence[Sequence[int]]) -> list[float]:
+        """Log-probabilities of beginnings of a translation: searches that have nothing left to choose."""
+        start, tokenizer = self.frame.start, self.sentences.tokenizer
+        options = SearchOptions(self.frame.sos, tokenizer.eos, unscored=len(start))
+        prefixes = [[*start, *way] for way in ways]
+        request = SearchRequest([self.source] * len(ways), [*map(len, prefixes)], options, prefixes)
+        return [found.log_probability for [found] in self.sentences.engine.search(request)]
 
     def _table(self, tokens: Sequence[int]) -> NDArray[Any]:
         """Log-probabilities [T + 1, V] of the token after each of these, and of the first."""
@@ -93,16 +113,14 @@ class WordForecast:
         return self.sentences.next_tokens(self.source, [self.frame.sos, *start, *tokens])[len(start) :]
 
 
-def _merged(before: list[str], number: int, found: Sequence[tuple[str, float]]) -> list[WordChoice]:
-    """Choices by their word; translations that change a word before it are left out."""
-    choices: dict[str, WordChoice] = {}
-    for text, probability in found:
+def _by_word(texts: Sequence[str], before: Sequence[str]) -> dict[str, str]:
+    """Translations by their word after those before it; the first, which is the likeliest, of several with one word.
+
+    Translations that change a word before it are left out.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
         words = text.split()
-        if len(words) <= number or words[:number] != before:
-            continue
-        known = choices.get(words[number])
-        if known is None:
-            choices[words[number]] = WordChoice(words[number], probability, text)
-        else:  # the likelier of both came first: its rest is kept
-            choices[words[number]] = WordChoice(known.word, known.probability + probability, known.text)
-    return sorted(choices.values(), key=lambda each: -each.probability)
+        if len(words) > len(before) and words[: len(before)] == list(before):
+            found.setdefault(words[len(before)], text)
+    return found
