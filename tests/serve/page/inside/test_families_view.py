@@ -36,6 +36,7 @@ def test_its_heads_are_causal(watched: Watched, ask: Callable[..., Any]) -> None
     page.locator(".enlarged summary").click()
     pressed = page.locator(".head[aria-pressed=true] .head-name").inner_text()
     layer, head = (int(each) - 1 for each in pressed.split("."))
+    page.locator(".enlarged tbody tr").first.wait_for()
     rows = page.locator(".enlarged tbody tr").all()
     for row, expected in zip(rows, answer["attention"][layer][head], strict=True):
         cells = [0.0 if each in ("masked", "0") else numbers(each)[0] for each in row.locator("td").all_inner_texts()]
@@ -59,7 +60,7 @@ def test_a_vision_transformer_shows_patches_and_rollout(
 ) -> None:
     file = picture(tmp_path / "red.png", (200, 40, 20))
     page = watched.open("#families?families.model=vit")
-    page.get_by_label("Picture").set_input_files(file)
+    page.get_by_label("Picture", exact=True).set_input_files(file)
     page.wait_for_selector(".over-image")
     settled(page)
     answer = ask("family", {"model": "vit", "image": base64.b64encode(Path(file).read_bytes()).decode()})

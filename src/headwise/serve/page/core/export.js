@@ -57,7 +57,8 @@ const PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-op
 function inlineStyle(original, copy) {
   const computed = getComputedStyle(original);
   copy.removeAttribute("class");
-  copy.setAttribute("style", PROPERTIES.map((name) => `${name}:${computed.getPropertyValue(name)}`).join(";"));
+  copy.removeAttribute("style");
+  for (const name of PROPERTIES) copy.setAttribute(name, computed.getPropertyValue(name));
 }
 
 async function painted(blob, element) {

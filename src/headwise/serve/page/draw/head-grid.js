@@ -6,19 +6,19 @@ const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRi
 
 /**
  * A grid of heads. Options: layers (their numbers from 0), heads (how many), label, layerName(layer), make(layer, head)
- * -> {content: [nodes], name, pressed, class}, onChoose(layer, head, event). The result has `refresh()`, which asks
- * `make(layer, head, true)` for `pressed` and `class` again.
+ * -> {picture, short (a word below the picture), kind (its class), name (what it does), pressed, class}, onChoose(layer,
+ * head, event). The result has `refresh()`, which asks `make(layer, head, true)` for `pressed` and `class` again.
  */
 export function headGrid({ layers, heads, label, layerName, make, onChoose }) {
   const buttons = layers.map((layer) => Array.from({ length: heads }, (_, head) => button(layer, head)));
   const all = buttons.flat();
   function button(layer, head) {
-    const { content, name, pressed, class: kind } = make(layer, head);
-    const element = el(
-      "button",
-      { type: "button", class: `head ${kind ?? ""}`, "aria-label": name, title: name },
-      content,
-    );
+    const { picture, short = "", kind = "", name, pressed, class: status } = make(layer, head);
+    const number = `${layer + 1}.${head + 1}`;
+    const said = `${number} ${short ? `${short}: ` : ""}${name}`; // begins with what is seen
+    const text = [el("span", { class: "head-name" }, number), " ", el("span", { class: `head-role ${kind}` }, short)];
+    const looks = { class: `head ${status ?? ""}`, "aria-label": said, title: name };
+    const element = el("button", { type: "button", ...looks }, picture, text);
     element.setAttribute("aria-pressed", String(pressed));
     element.addEventListener("click", (event) => onChoose(layer, head, event));
     return Object.assign(element, { layer, head });
@@ -44,9 +44,9 @@ export function headGrid({ layers, heads, label, layerName, make, onChoose }) {
   });
   const refresh = () => {
     for (const each of all) {
-      const { pressed, class: kind } = make(each.layer, each.head, true);
+      const { pressed, class: status } = make(each.layer, each.head, true);
       each.setAttribute("aria-pressed", String(pressed));
-      each.className = `head ${kind ?? ""}`;
+      each.className = `head ${status ?? ""}`;
     }
   };
   const first = all.find((each) => each.getAttribute("aria-pressed") === "true") ?? all[0];

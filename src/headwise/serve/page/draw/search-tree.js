@@ -102,7 +102,7 @@ function leaf(node, place, kind) {
     { x: x + width / 2, y: y + HEIGHT + 9, "text-anchor": "middle", "font-size": 10.5, fill: "var(--draw-faint)" },
     shown(node.score),
   );
-  return svg("g", { class: `leaf ${kind}`, tabindex: -1, role: "button" }, box, text, score);
+  return svg("g", { class: `leaf ${kind}`, tabindex: -1, role: "button" }, box, text, " ", score);
 }
 
 const kindOf = (node, best) => (best.has(node.id) ? "best" : node.kept ? "kept" : "dropped");
@@ -121,7 +121,8 @@ function neighbour(key, node, drawn, columns) {
 /**
  * A search tree. Options: nodes ({id, parent, piece, step, score, kept, finished}), best (ids of the winning path),
  * label, width (of the column: branches grow to fill it), grouped (children stand beside their parent),
- * describe(node) for screen readers, onNode(node, by) for hover, focus and click. The result has `drawing` to export,
+ * describe(node) for screen readers (after the piece and the score), onNode(node, by, said) for hover, focus and
+ * click. The result has `drawing` to export,
  * `grow(step)` to show the first steps only, `choose(id)` to mark a node, and `edge(step)`, where a step ends.
  */
 export function searchTree({ nodes, best, label, width, grouped, describe, onNode }) {
@@ -138,8 +139,9 @@ export function searchTree({ nodes, best, label, width, grouped, describe, onNod
         Object.assign(branch(parent, place, kind), { step: node.step, order: { dropped: 0, kept: 1, best: 2 }[kind] }),
       );
     const element = leaf(node, place, kind);
-    element.setAttribute("aria-label", describe(node));
-    leaves.set(node.id, Object.assign(element, { node }));
+    const said = `${pieceText(node.piece)} ${shown(node.score)}: ${describe(node)}`;
+    element.setAttribute("aria-label", said);
+    leaves.set(node.id, Object.assign(element, { node, said }));
   }
   branches.append(...[...branches.children].sort((a, b) => a.order - b.order));
   const drawing = picture(drawn.width, drawn.height, label, branches, ...leaves.values());
@@ -153,11 +155,11 @@ export function searchTree({ nodes, best, label, width, grouped, describe, onNod
   for (const [id, element] of leaves) {
     const tell = (by) => {
       choose(id);
-      onNode?.(element.node, by);
+      onNode?.(element.node, by, element.said);
     };
     element.addEventListener("click", () => tell("click"));
     element.addEventListener("focus", () => tell("focus"));
-    element.addEventListener("pointerenter", () => onNode?.(element.node, "pointer"));
+    element.addEventListener("pointerenter", () => onNode?.(element.node, "pointer", element.said));
     element.addEventListener("keydown", (event) => {
       if (!event.key.startsWith("Arrow")) return;
       event.preventDefault();

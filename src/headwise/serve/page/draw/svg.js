@@ -27,7 +27,5 @@ export function cut(text, width, size = 13) {
   return `${letters.join("")}…`;
 }
 
-/** An SVG text. Its colour is a style, because a style sheet may colour all texts. */
-export function lettering({ fill = "var(--draw-text)", ...attributes }, text) {
-  return svg("text", { ...attributes, style: { fill } }, text);
-}
+/** An SVG text, in the colour of text unless another is given. */
+export const lettering = (attributes, text) => svg("text", { fill: "var(--draw-text)", ...attributes }, text);

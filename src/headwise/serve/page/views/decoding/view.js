@@ -52,8 +52,7 @@ function show(content, context, answer) {
   clearInterval(timer);
   const byId = new Map(answer.nodes.map((node) => [node.id, node]));
   const last = answer.steps.length - 1;
-  const describe = (node) =>
-    t("decoding.node", pieceText(node.piece), t(`decoding.${kindOf(node, answer)}`), shown(node.score), node.step + 1);
+  const describe = (node) => t("decoding.node", t(`decoding.${kindOf(node, answer)}`), node.step + 1);
   const stepCard = el("section", { class: "card panel" });
   const nodeCard = el("section", { class: "card panel", "aria-live": "polite" });
   const onNode = (node) => showNode(nodeCard, context, answer, byId, node);

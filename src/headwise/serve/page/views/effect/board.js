@@ -88,12 +88,7 @@ function kindGrid({ t }, trace, switches, kind, toggle) {
     const picture = weights ? thumbnail(pooled(weights, PIXELS), { range: [0, 0.7] }) : null;
     const role = roles.get(`${layer} ${head}`) ?? "other";
     const name = `${t(`inside.${kind}`)}, ${t("inside.head", layer + 1, head + 1)}: ${t(`role.${role}`)}`;
-    return {
-      content: [picture, el("span", { class: "head-name" }, `${layer + 1}.${head + 1}`)],
-      name,
-      pressed: status !== "",
-      class: status,
-    };
+    return { picture, name, pressed: status !== "", class: status };
   };
   const layers = attention.map((_, layer) => layer);
   const grid = headGrid({

@@ -45,6 +45,7 @@ export function showImportance(section, context, trace) {
     try {
       showMaps(maps, context, await source.importance(body, { signal: controller.signal, progress }));
     } catch (error) {
+      section.hidden = !source.live; // a saved page has a map only if one was measured for it
       if (error.name !== "AbortError") replace(maps, context.errorNote(error));
     } finally {
       busy(false);

@@ -48,10 +48,7 @@ export function showImage(place, context, answer) {
       const weights = patches(answer.looks[layer][head]);
       const most = Math.max(...weights.flat(), 1e-12);
       return {
-        content: [
-          thumbnail(weights, { range: [0, most] }),
-          el("span", { class: "head-name" }, `${layer + 1}.${head + 1}`),
-        ],
+        picture: thumbnail(weights, { range: [0, most] }),
         name: t("inside.head", layer + 1, head + 1),
         pressed,
       };

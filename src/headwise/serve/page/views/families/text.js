@@ -120,16 +120,15 @@ function tree(context, answer, rewrite, place) {
   const best = [];
   for (let at = winner; at; at = nodes.find(({ id }) => id === at.parent)) best.unshift(at.id);
   const readout = el("output", { class: "readout" }, "\u00a0");
-  const say = (node) =>
-    t("families.node", pieceText(node.piece), shown(Math.exp(node.log_probability)), shown(node.total));
+  const describe = (node) => t("families.node", shown(Math.exp(node.log_probability)));
   const drawn = searchTree({
     nodes,
     best,
     grouped: true,
     label: t("families.tree"),
     width: Math.min(600, place.clientWidth - 56),
-    describe: say,
-    onNode: (node) => (readout.textContent = say(node)),
+    describe,
+    onNode: (node, by, said) => (readout.textContent = said),
   });
   return card(
     t("families.tree"),

@@ -34,13 +34,8 @@ export function showGrid(panel, context, trace, choice, { onHeads, onLayer }) {
     if (state) return { pressed };
     const weights = pooled(attention[layer][head], PIXELS);
     const most = Math.max(LEAST_RANGE, ...weights.map((row) => Math.max(...row)));
-    const label = el("span", { class: "head-name" }, `${layer + 1}.${head + 1}`);
-    const does = el(
-      "span",
-      { class: `head-role ${known ? role.role : ""}` },
-      known ? t(`role.short.${role.role}`) : "",
-    );
-    return { content: [thumbnail(weights, { range: [0, most] }), label, does], name: `${name}: ${meaning}`, pressed };
+    const short = known ? { short: t(`role.short.${role.role}`), kind: role.role } : {};
+    return { picture: thumbnail(weights, { range: [0, most] }), ...short, name: `${name}: ${meaning}`, pressed };
   };
   const grid = headGrid({
     layers,
