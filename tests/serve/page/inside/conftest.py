@@ -16,7 +16,7 @@ from tests.serve.page.conftest import Watched
 from tests.serve.running import RunningServer, running_server
 from tests.taught import SOURCES, taught
 
-TEXT = SOURCES[3]
+TEXT = SOURCES[16]
 SENTENCE = {"text": TEXT, "source": "en", "target": "de", "model": "taught"}
 NUMBER = re.compile(r"[-−]?\d+\.\d+")
 

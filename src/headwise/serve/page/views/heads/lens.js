@@ -36,17 +36,14 @@ export function showLens(context, trace) {
   const cell = (layer, position) => {
     const [best] = lens[layer][position];
     const right = best.piece === tokens[position].piece;
-    const name = t(
-      "heads.lens_cell",
-      layerName(layer),
-      pieceText(tokens[position].piece),
-      pieceText(best.piece),
-      shown(best.probability),
-    );
+    const seen = `${pieceText(best.piece)} ${percent(best.probability)}`;
+    const where = [layerName(layer), pieceText(tokens[position].piece)];
+    const name = `${seen}: ${t("heads.lens_cell", ...where, pieceText(best.piece), shown(best.probability))}`;
     const button = el(
       "button",
       { type: "button", "aria-pressed": "false", "aria-label": name, class: right ? "right" : null },
       el("span", { class: "lens-piece" }, pieceText(best.piece)),
+      " ",
       el("span", { class: "lens-probability" }, percent(best.probability)),
     );
     const shade = (STRONGEST_SHADE * best.probability).toFixed(2);
