@@ -6,7 +6,7 @@ import { pieceText, shown } from "../../draw/numbers.js";
 import { outcomeBox, quiet, saveButtons } from "../common/controls.js";
 import { difference } from "./difference.js";
 
-const STRONG = 3; // a change of a log-probability that gets the full colour
+const LEAST_RANGE = 0.5; // smaller changes of a log-probability do not get the full colour
 
 /** Fill the section. `changed`: null while nothing is switched, otherwise {own, given}, two traces with the switches. */
 export function showResult(section, context, trace, changed) {
@@ -47,12 +47,13 @@ const signed = (value) => (value > 0 ? `+${shown(value)}` : shown(value));
 function perToken(section, context, trace, given) {
   const { t } = context;
   const change = trace.log_probability.map((value, index) => given.log_probability[index] - value);
+  const most = Math.max(LEAST_RANGE, ...change.map(Math.abs));
   const columns = trace.target_tokens.map(({ piece }) => pieceText(piece));
   const map = heatMap({
     rows: [t("effect.change")],
     columns,
     values: [change],
-    range: [-STRONG, STRONG],
+    range: [-most, most],
     label: t("effect.change_label"),
     width: Math.max(280, section.clientWidth - 56),
     format: signed,
