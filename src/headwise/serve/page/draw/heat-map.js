@@ -148,8 +148,7 @@ function drawCanvas(data, size, range, label) {
   const canvas = el("canvas", { width, height, class: "drawing", role: "img", "aria-label": label });
   const small = el("canvas", { width: columns.length, height: rows.length });
   let cursor = null;
-  paintWithTheme(canvas, () => {
-    paintCells(small.getContext("2d"), values, range, masked);
+  const compose = () => {
     const context = canvas.getContext("2d");
     context.fillStyle = colour("--draw-paper");
     context.fillRect(0, 0, width, height);
@@ -163,10 +162,14 @@ function drawCanvas(data, size, range, label) {
     const [x, y] = [left + cursor.column * wide, top + cursor.row * high];
     context.strokeRect(left, y - 0.5, columns.length * wide, high + 1);
     context.strokeRect(x - 0.5, top, wide + 1, rows.length * high);
+  };
+  paintWithTheme(canvas, () => {
+    paintCells(small.getContext("2d"), values, range, masked);
+    compose();
   });
   const point = (row, column) => {
     cursor = row === null ? null : { row, column };
-    canvas.paint();
+    compose();
   };
   return { drawing: canvas, point, width };
 }

@@ -5,12 +5,14 @@ import { bars } from "../../draw/bars.js";
 import { pieceText, percent, shown } from "../../draw/numbers.js";
 import { card, namedTable, quiet, saveButtons, scrolling } from "../common/controls.js";
 
+const MOST_TOKENS = 96;
 const STRONGEST_SHADE = 34; // per cent of the heat colour: ink on it stays readable
 
 /** A table of layers and target tokens; a cell opens the five likeliest. */
 export function showLens(context, trace) {
   const { t } = context;
-  const { lens, target_tokens: tokens } = trace;
+  const { lens } = trace;
+  const tokens = trace.target_tokens.slice(0, MOST_TOKENS);
   const layerName = (layer) =>
     layer === 0
       ? t("heads.lens_embedding")
@@ -56,13 +58,19 @@ export function showLens(context, trace) {
       "tr",
       {},
       el("th", { scope: "row" }, layerName(layer)),
-      line.map((_, position) => cell(layer, position)),
+      tokens.map((_, position) => cell(layer, position)),
     ),
   );
   const columns = ["", ...tokens.map((token) => pieceText(token.piece))];
   const scroll = scrolling(t("heads.lens"), namedTable(t("heads.lens"), columns, rows, "lens"));
   const save = saveButtons(context, "logit-lens", {
-    json: () => ({ text: trace.text, tokens: tokens.map(({ piece }) => piece), lens }),
+    json: () => ({ text: trace.text, tokens: trace.target_tokens.map(({ piece }) => piece), lens }),
   });
-  return card(t("heads.lens"), quiet(t("heads.lens_about")), scroll, details, save);
+  return card(
+    t("heads.lens"),
+    quiet(t("heads.lens_about"), trace.target_tokens.length > MOST_TOKENS && ` ${t("heads.lens_first", MOST_TOKENS)}`),
+    scroll,
+    details,
+    save,
+  );
 }

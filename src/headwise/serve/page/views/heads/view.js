@@ -1,13 +1,14 @@
 // Heads: what every attention head looks at, all at a glance and one enlarged.
 
 import { el, replace } from "../../core/dom.js";
-import { card, tabList } from "../common/controls.js";
+import { card, scrolling, tabList } from "../common/controls.js";
 import { follow, sharedTrace } from "../common/follow.js";
 import { makeChoice } from "./choice.js";
 import { showGrid } from "./grid.js";
 import { showLens } from "./lens.js";
 import { showPicture } from "./picture.js";
 
+const LONG_TEXT = 400; // characters from which the translation scrolls
 const KINDS = ["encoder", "decoder", "cross"];
 
 let stop = null;
@@ -66,7 +67,9 @@ function show(content, context, trace) {
     el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
     el("strong", { lang: trace.target, dir: "auto" }, trace.translation),
   );
-  replace(content, el("div", { class: "heads-at-work" }, card(null, translation, tabs, panel), enlarged));
+  const long = trace.text.length > LONG_TEXT;
+  const heading = long ? scrolling(t("heads.side_target"), translation) : translation;
+  replace(content, el("div", { class: "heads-at-work" }, card(null, heading, tabs, panel), enlarged));
   if (trace.lens?.length) content.append(showLens(context, trace));
   onLayer();
 }
