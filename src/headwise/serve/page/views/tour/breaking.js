@@ -13,17 +13,18 @@ export function switchesOf(tour, damage) {
   return { [damage]: false };
 }
 
-/** The panel of a station that can be broken. */
-export function breakIt(tour, damage) {
+/** The panel of a station that can be broken, with a switch for each kind of damage. */
+export function breakIt(tour, damages) {
   const { t } = tour;
-  const on = tour.damage === damage;
-  const button = el("button", { type: "button", role: "switch", "aria-checked": String(on), class: "tour-switch", id: "tour-break",
-    on: { click: () => tour.break(on ? null : damage) } }, el("span", { class: "tour-knob", "aria-hidden": "true" }), t(`tour.break.${damage}`));
+  const on = damages.includes(tour.damage) ? tour.damage : null;
+  const button = (damage) => el("button", { type: "button", role: "switch", "aria-checked": String(on === damage), class: "tour-switch", id: `tour-break-${damage}`,
+    on: { click: () => tour.break(on === damage ? null : damage) } }, el("span", { class: "tour-knob", "aria-hidden": "true" }), t(`tour.break.${damage}`));
+  const only = damages.length > 1 ? null : damages[0];
   const result = el("div", { class: "tour-result", "aria-live": "polite" });
   if (on) compare(tour, result);
   return el("section", { class: `tour-breaking${on ? " tour-broken" : ""}`, "aria-labelledby": "tour-breaking-title" },
-    el("h3", { id: "tour-breaking-title" }, t("tour.breaking")), el("p", {}, t(`tour.break.${damage}.text`)),
-    el("div", { class: "tour-choosers" }, button, details(tour, damage)), result);
+    el("h3", { id: "tour-breaking-title" }, t("tour.breaking")), el("p", {}, t(`tour.break.${on ?? only ?? "any"}.text`)),
+    el("div", { class: "tour-choosers" }, damages.map(button)), details(tour, on ?? only), result);
 }
 
 /** What else can be chosen: which head is off, or after which layer the memory is taken. */
@@ -31,7 +32,6 @@ function details(tour, damage) {
   const { t, usual } = tour;
   if (damage === "memory") {
     const layers = usual.model.encoder_layers;
-    if (layers < 2) return null;
     return chooser("tour-memory", t("tour.break.memory.after"), Array.from({ length: layers - 1 }, (_, index) => String(index + 1)), tour.broken.layer - 1,
       (index) => tour.breakWith({ layer: index + 1 }));
   }

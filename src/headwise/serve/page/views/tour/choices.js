@@ -66,6 +66,6 @@ export function tokenRow(label, tokens, { chosen = -1, point = () => {}, choose 
 
 /** The row to begin with: the longest word's first piece, so that it is neither a mark nor a full stop. */
 export function tellingRow(tokens) {
-  const lengths = tokens.map((token) => (token.word >= 0 ? token.piece.length : 0));
+  const lengths = tokens.map((token) => ((token.word ?? 0) >= 0 && !/^<.*>$/.test(token.piece) ? token.piece.length : 0));
   return Math.max(0, lengths.indexOf(Math.max(...lengths)));
 }

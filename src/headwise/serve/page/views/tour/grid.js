@@ -29,13 +29,13 @@ function largest(values) {
 
 /**
  * A grid of `values` [rows][columns]. `point(row, column)` runs when a cell is pointed at, by pointer, touch or keyboard;
- * `first` is the cell that is pointed at to begin with. `hidden(row, column)`: cells behind the mask. `new(row, column)`: leaks.
+ * `first` is the cell that is pointed at to begin with, unless it is `quiet`. `hidden(row, column)`: cells behind the mask. `new(row, column)`: leaks.
  */
 export function grid({ rows, columns, values, point, first = [0, 0], signed = true, digits = 2, limit, hidden = () => false,
-  leaks = () => false, caption, corner = "", compact = false, tint = "" }) {
+  leaks = () => false, caption, corner = "", compact = false, tint = "", quiet = false }) {
   const most = limit ?? largest(values);
   const cells = values.map((line, row) => line.map((value, column) => {
-    const cell = el("td", { role: "gridcell", tabindex: -1, "data-value": value }, compact ? "" : shown(value, digits));
+    const cell = el("td", { role: "gridcell", tabindex: -1, "data-value": value }, compact ? "" : hidden(row, column) ? "0" : shown(value, digits));
     if (compact) cell.setAttribute("aria-label", shown(value, 4));
     if (hidden(row, column)) cell.classList.add("tour-hidden");
     else colour(cell, value, most, signed);
@@ -50,7 +50,7 @@ export function grid({ rows, columns, values, point, first = [0, 0], signed = tr
   const table = el("table", { role: "grid", class: `tour-grid${compact ? " tour-compact" : ""} ${tint}`, "aria-label": caption },
     el("caption", { class: compact ? "" : "unseen" }, caption), el("thead", { role: "rowgroup" }, head),
     el("tbody", { role: "rowgroup" }, body));
-  if (values.length && values[0].length) pointing(table, cells, point, first);
+  if (values.length && values[0].length) pointing(table, cells, point, first, quiet);
   return el("div", { class: "tour-scroll" }, table);
 }
 
@@ -58,7 +58,7 @@ function heading(label) {
   return typeof label === "string" || label?.piece ? piece(label) : label;
 }
 
-function pointing(table, cells, point, first) {
+function pointing(table, cells, point, first, quiet) {
   let at = null;
   const move = (row, column, focus) => {
     const cell = cells[row]?.[column];
@@ -87,7 +87,11 @@ function pointing(table, cells, point, first) {
     event.stopPropagation();
     move(...next, true);
   });
-  move(Math.min(first[0], cells.length - 1), Math.min(first[1], cells[0].length - 1), false);
+  const [row, column] = [Math.min(first[0], cells.length - 1), Math.min(first[1], cells[0].length - 1)];
+  if (!quiet) return move(row, column, false);
+  at = cells[row][column];
+  at.tabIndex = 0;
+  return undefined;
 }
 
 /** A vector as a strip of coloured cells, without numbers. */

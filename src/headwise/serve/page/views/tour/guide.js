@@ -40,7 +40,7 @@ export function makeGuide(context, changed) {
     },
     /** The chosen layer and head of a kind of attention. */
     head(kind) {
-      const shape = (tour.usual ?? tour.trace).attention[kind];
+      const shape = (tour.trace ?? tour.usual).attention[kind];
       const [layer, head] = get(`head.${kind}`) ?? telling(tour.usual ?? tour.trace, kind);
       return [Math.min(layer, shape.length - 1), Math.min(head, shape[0].length - 1)];
     },
@@ -65,8 +65,12 @@ export function makeGuide(context, changed) {
       return tour.trace;
     },
     brokenTranslation: () => ask("trace", { ...context.sentence(), switches: switchesOf(tour, tour.damage) }),
+    /** The trace of a given translation. */
+    translated: (translation) => ask("trace", { ...context.sentence(), translation, detail: "all" }),
     decode: () => ask("decode", { ...context.sentence(), beam: tour.pick.beam }),
-    breaking: () => (tour.station.damage ?? []).map((damage) => breakIt(tour, damage)),
+    /** How this model can be broken at this station. */
+    get damages() { return (tour.station.damage ?? []).filter((each) => each !== "memory" || tour.usual.model.encoder_layers > 1); },
+    breaking: () => (tour.damages.length ? breakIt(tour, tour.damages) : null),
   };
   return tour;
 }

@@ -114,7 +114,7 @@ function sizes(tour, stack, tokens) {
   if (!known.length) return null;
   const label = (each) => (each.sublayer ? `${each.layer + 1} ${t(`tour.sublayer.${each.sublayer}`)}` : t("tour.encoder.entrance"));
   return grid({ rows: known.map((each) => el("span", {}, label(each))), columns: tokens, values: known.map((each) => each.rms), signed: false,
-    caption: t("tour.addNorm.sizes"), point: (row, column) => tour.show(`${tokens[column].piece} · ${label(known[row])}`, [
+    caption: t("tour.addNorm.sizes"), quiet: true, point: (row, column) => tour.show(`${tokens[column].piece} · ${label(known[row])}`, [
       tex`\\mathrm{RMS}=\\sqrt{\\frac{1}{${tour.trace.model.width}}\\sum_{i}x_i^2}=${inTex(known[row].rms[column])}`,
     ]) });
 }

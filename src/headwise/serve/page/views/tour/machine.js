@@ -26,17 +26,14 @@ function columns(model) {
 export function machine(t, trace, open) {
   const { model } = trace;
   const { encoder, decoder } = columns(model);
-  const parts = [];
   const box = (x, y, { part, station, key, thin }, text = t(key)) => {
     const high = thin ? 15 : HIGH;
     const choose = () => open(station);
     const made = svg("g", { class: `tour-box${thin ? " tour-thin" : ""}`, "data-part": part, on: { click: choose } },
       svg("rect", { x, y: y - high, width: WIDE, height: high, rx: thin ? 4 : 6 }),
       svg("text", { x: x + WIDE / 2, y: y - high / 2, "text-anchor": "middle", "dominant-baseline": "central" }, fitted(text)));
-    parts.push(made);
     return made;
   };
-  const wire = (...points) => svg("polyline", { class: "tour-wire", points: points.join(" ") });
   const arrow = (x, from, to) => svg("path", { class: "tour-wire", d: `M${x} ${from}V${to}`, "marker-end": "url(#tour-arrow)" });
 
   const height = 520;
@@ -54,7 +51,6 @@ export function machine(t, trace, open) {
     const frame = svg("g", { class: "tour-box tour-frame", "data-part": part, on: { click: (event) => { if (event.target.closest(".tour-box") === frame) open(station); } } },
       svg("rect", { x: x - 8, y: top, width: WIDE + 16, height: floor - top, rx: 10 }),
       svg("text", { x: x + WIDE / 2, y: top - 8, "text-anchor": "middle" }, `${t(`tour.machine.${part}`)} × ${layers}`));
-    parts.push(frame);
     return { made: [frame, ...boxes], top, floor };
   };
   const left = stack(LEFT, encoder, model.encoder_layers, "encoder", "encoder");
@@ -72,7 +68,8 @@ export function machine(t, trace, open) {
     svg("text", { class: "tour-machine-side", x: x + WIDE / 2, y: base + 57, "text-anchor": "middle" }, t(`tour.${side}`)),
   ];
   const top = right.top - 26;
-  const made = svg("svg", { viewBox: `0 0 316 ${height + 4}`, class: "tour-machine", role: "group", "aria-label": t("tour.machine") },
+  const ceiling = top - 3 * HIGH - 24;
+  const made = svg("svg", { viewBox: `0 ${ceiling} 316 ${height + 4 - ceiling}`, class: "tour-machine", role: "group", "aria-label": t("tour.machine") },
     svg("defs", {}, svg("marker", { id: "tour-arrow", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" },
       svg("path", { d: "M0 0L8 4L0 8z", class: "tour-arrow" }))),
     left.made, right.made,
@@ -81,9 +78,7 @@ export function machine(t, trace, open) {
     entrance(LEFT, "source"), entrance(RIGHT, "target"),
     arrow(far, right.top - 22, top + 1), box(RIGHT, top, { part: "linear", station: "linear" }, t("tour.machine.linear")),
     arrow(far, top - HIGH, top - HIGH - 9), box(RIGHT, top - HIGH - 10, { part: "softmax", station: "softmax" }, t("tour.machine.softmax")),
-    arrow(far, top - 2 * HIGH - 10, top - 2 * HIGH - 19), box(RIGHT, top - 2 * HIGH - 20, { part: "search", station: "greedy" }, t("tour.machine.search")),
-    wire());
-  for (const each of parts) made.append(); // boxes were appended in their order
+    arrow(far, top - 2 * HIGH - 10, top - 2 * HIGH - 19), box(RIGHT, top - 2 * HIGH - 20, { part: "search", station: "greedy" }, t("tour.machine.search")));
   made.light = (lit) => {
     for (const each of made.querySelectorAll("[data-part]")) each.classList.toggle("tour-lit", lit.includes(each.dataset.part));
   };

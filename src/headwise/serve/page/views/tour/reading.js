@@ -85,13 +85,22 @@ export function embeddings(tour) {
     el("p", { class: "tour-note" }, t("tour.embeddings.note", rows[0].length, trace.model.width)));
 }
 
-/** The angle of a sinusoidal position, where the model's table follows the paper's formula. */
-function wave(value, position, column, width, kind) {
+/** The pair of a dimension and its function, in the order of the model's table. */
+function pairOf(column, kind) {
   const halves = kind === "sinusoidal_halves";
-  const pair = halves ? column : Math.floor(column / 2);
-  const name = halves || column % 2 === 0 ? "sin" : "cos";
-  const angle = position / 10000 ** ((2 * pair) / width);
-  if (!kind.startsWith("sinusoidal") || Math.abs(Math[name](angle) - value) > 1e-4) return null;
+  return [halves ? column : Math.floor(column / 2), halves || column % 2 === 0 ? "sin" : "cos"];
+}
+
+/** The paper's formula; NaN for positions of another kind. */
+function waving(position, column, width, kind) {
+  const [pair, name] = pairOf(column, kind);
+  return kind.startsWith("sinusoidal") ? Math[name](position / 10000 ** ((2 * pair) / width)) : NaN;
+}
+
+/** The formula of a number of the table, where the table follows the paper's formula. */
+function wave(value, position, column, width, kind) {
+  const [pair, name] = pairOf(column, kind);
+  if (!(Math.abs(waving(position, column, width, kind) - value) < 1e-4)) return null;
   return `\\mathrm{${name}}(\\frac{${position}}{10000^{${2 * pair}/${width}}})`;
 }
 
@@ -104,7 +113,8 @@ export function positions(tour) {
   if (!table) return rotations(tour);
   const rows = steps.embedding[tour.pick.side];
   const off = trace.changed_by?.positions === false;
-  const waves = curves(table);
+  const follow = (row, column, value) => Math.abs(waving(row, column, width, kind) - value) < 1e-4 && ((at) => waving(at, column, width, kind));
+  const waves = curves(table, off ? () => null : follow);
   const point = (row, column) => {
     waves.bring?.(row, column);
     const [entry, place] = [rows[row][column], table[row][column]];
@@ -121,14 +131,19 @@ export function positions(tour) {
       caption: t("tour.positions.caption", table[0].length, width) }));
 }
 
-/** One curve per dimension over the positions, with the values of the sentence as dots. */
-function curves(table) {
+/** One curve per dimension over the positions, with the values of the sentence as dots. `follow` gives the curve between. */
+function curves(table, follow) {
   const [wide, high] = [620, 150];
   const x = (row) => 16 + (row * (wide - 32)) / Math.max(1, table.length - 1);
   const most = Math.max(1e-9, ...table.flat().map(Math.abs));
   const y = (value) => high / 2 - (value / most) * (high / 2 - 12);
+  const points = (column) => {
+    const between = follow(table.length - 1, column, table.at(-1)[column]);
+    if (!between) return table.map((row, index) => [index, row[column]]);
+    return Array.from({ length: 12 * (table.length - 1) + 1 }, (_, index) => [index / 12, between(index / 12)]);
+  };
   const lines = table[0].map((_, column) => svg("g", { class: "tour-wave" },
-    svg("polyline", { points: table.map((row, index) => `${x(index)},${y(row[column])}`).join(" "), fill: "none" }),
+    svg("polyline", { points: points(column).map(([at, value]) => `${x(at)},${y(value)}`).join(" "), fill: "none" }),
     table.map((row, index) => svg("circle", { cx: x(index), cy: y(row[column]), r: 3 }))));
   const mark = svg("circle", { class: "tour-wave-at", r: 6 });
   const made = svg("svg", { viewBox: `0 0 ${wide} ${high}`, class: "tour-waves", "aria-hidden": "true" },

@@ -44,27 +44,31 @@ function player(tour, steps, draw, begin = steps) {
   return made;
 }
 
-/** The search as the server made it, asked for once per beam and sentence. */
-function searched(tour, draw) {
+/** What the server answers, drawn when it is there. */
+function searched(tour, ask, draw) {
   const made = el("div", { class: "tour-searched" }, el("p", { class: "tour-note" }, tour.t("tour.waiting")));
-  tour.decode().then((found) => made.replaceChildren(draw(found)), (error) => made.replaceChildren(tour.context.errorNote(error)));
+  ask().then((found) => made.replaceChildren(draw(found)), (error) => made.replaceChildren(tour.context.errorNote(error)));
   return made;
 }
 
 /** Greedy search: at each step the likeliest token, with those that were passed over. */
 export function greedy(tour) {
-  return searched(tour, (found) => {
+  const ask = async () => {
+    const found = await tour.decode();
+    return [found, await tour.translated(found.greedy.translation)];
+  };
+  return searched(tour, ask, ([found, trace]) => {
     const { t } = tour;
-    const path = found.greedy.nodes.filter((node) => node.parent !== null || node.log_probability !== 0);
+    const path = found.greedy.nodes;
+    const known = path.every((node, step) => trace.target_tokens[step]?.piece === node.piece);
     return el("div", {}, player(tour, path.length, (step, stage) => {
       const node = path[step - 1];
       const before = path.slice(0, step - 1);
       const sum = before.reduce((total, each) => total + each.log_probability, 0);
-      const candidates = (node.candidates ?? tour.usual.candidates[step - 1] ?? []).slice(0, 8);
-      const same = candidates[0]?.piece === node.piece || node.candidates;
+      const candidates = known ? trace.candidates[step - 1].slice(0, 8) : [{ piece: node.piece, probability: Math.exp(node.log_probability) }];
       stage.replaceChildren(
         el("p", { class: "tour-written" }, before.map((each) => [piece(each), " "]), el("mark", {}, piece(node))),
-        same ? tops(candidates.map((each) => ({ ...each, share: each.probability })), node.piece) : tops([{ piece: node.piece, share: Math.exp(node.log_probability) }], node.piece));
+        tops(candidates.map((each) => ({ ...each, share: each.probability })), node.piece));
       tour.show(t("tour.greedy.cell", step, node.piece), [
         tex`P(${words(node.piece)}\\mid \\cdots)=${inTex(Math.exp(node.log_probability))},\\quad \\mathrm{log}P=${inTex(node.log_probability)}`,
         t("tour.whole.sofar"), tex`${inTex(sum)}+${factor(node.log_probability)}=${inTex(sum + node.log_probability)}`,
@@ -83,7 +87,7 @@ export function beam(tour) {
   const { t } = tour;
   const widths = el("div", { class: "tour-choosers" }, chooser("tour-beam", t("tour.beam.width"), WIDTHS.map(String), Math.max(0, WIDTHS.indexOf(tour.pick.beam)),
     (index) => tour.choose({ beam: WIDTHS[index] })));
-  return el("div", {}, widths, searched(tour, (found) => {
+  return el("div", {}, widths, searched(tour, () => tour.decode(), (found) => {
     const byId = new Map(found.nodes.map((node) => [node.id, node]));
     const path = (node) => (node ? [...path(byId.get(node.parent)), node] : []);
     const point = (node) => {

@@ -94,9 +94,7 @@ function drawStation(tour, { main }, what) {
   const focused = main.contains(document.activeElement) && document.activeElement;
   const kept = focused && (focused.id || focused.name) && { id: focused.id, name: focused.name };
   const working = el("div", { class: "tour-working", role: "status", "aria-live": "polite" });
-  let last = null;
   tour.show = (title, lines) => {
-    last = title;
     replace(working, el("strong", {}, el("bdi", {}, title)), lines.map((line) => (typeof line === "string" ? el("p", {}, line) : line)));
   };
   const figure = draw(tour);
@@ -108,7 +106,7 @@ function drawStation(tour, { main }, what) {
   replace(main,
     el("header", { class: "tour-heading" }, el("p", { class: "tour-count" }, t("tour.progress", at + 1, STATIONS.length)),
       el("h2", { tabindex: -1 }, t(`tour.station.${station.id}`)), el("p", { class: "tour-text" }, t(textKey(tour)))),
-    el("section", { class: "tour-figure", "aria-label": t("tour.numbers") }, figure, last && working),
+    el("section", { class: "tour-figure", "aria-label": t("tour.numbers") }, figure, working),
     el("section", { class: "tour-formula", "aria-labelledby": "tour-formula-title" }, el("h3", { id: "tour-formula-title" }, t("tour.formula")),
       station.formulas(tour.trace).map((tex) => formula(tex, true))),
     tour.breaking(),

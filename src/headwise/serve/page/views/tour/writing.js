@@ -21,7 +21,7 @@ function leakage(tour) {
   const { t, trace, usual } = tour;
   return el("div", {}, el("h4", {}, t("tour.masked.leakage")), el("p", { class: "tour-note" }, t("tour.masked.explained")),
     grid({ rows: [t("tour.breaking.before"), t("tour.breaking.after")].map((name) => el("span", {}, name)), columns: trace.target_tokens, signed: false, limit: 1,
-      digits: 3, values: [usual.log_probability.map(Math.exp), trace.log_probability.map(Math.exp)], caption: t("tour.masked.leakage"),
+      digits: 3, values: [usual.log_probability.map(Math.exp), trace.log_probability.map(Math.exp)], caption: t("tour.masked.leakage"), quiet: true,
       point: (row, column) => tour.show(trace.target_tokens[column].piece, [
         tex`P=e^{${inTex((row ? trace : usual).log_probability[column])}}=${inTex(Math.exp((row ? trace : usual).log_probability[column]))}`]) }));
 }
@@ -63,7 +63,7 @@ export function linear(tour) {
   const list = el("ol", { class: "tour-bars", "aria-label": t("tour.linear.caption") }, best.map((each, place) =>
     el("li", { tabindex: 0, "data-value": each.logit, class: each.piece === trace.target_tokens[row].piece ? "tour-taken" : "", on: { mouseenter: () => point(place), focus: () => point(place) } },
       el("span", { class: "tour-bars-name" }, piece(each.piece)), bar((each.logit - low) / (high - low || 1), shown(each.logit)))));
-  const hidden = grid({ rows: [el("span", {}, "h")], columns: final.map((_, index) => String(index)), values: [final], caption: t("tour.linear.hidden", trace.model.width),
+  const hidden = grid({ rows: [el("span", {}, "h")], columns: final.map((_, index) => String(index)), values: [final], caption: t("tour.linear.hidden", trace.model.width), quiet: true,
     point: (_, column) => tour.show(t("tour.cell", trace.shown_tokens[row].piece, column), [tex`h_{${column}}=${inTex(final[column])}`]) });
   point(0);
   return el("div", {}, made, el("h4", {}, t("tour.linear.hidden", trace.model.width)), hidden, el("h4", {}, t("tour.linear.caption")), list,
