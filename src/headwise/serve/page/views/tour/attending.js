@@ -1,203 +1,130 @@
-// Stations of attention: query/key/value, one query's attention, self-attention, several heads.
+// Stations of attention: query/key/value, one query's attention, a head's table, several heads.
 
 import { el } from "../../core/dom.js";
 import { wordLines } from "../../draw/word-lines.js";
-import { bar, grid, piece, shown, strip } from "./grid.js";
-import { factor, inTex, tex, words } from "./formula.js";
-import { chosenKind, headChoosers, KINDS, sides, tellingRow, tokenRow } from "./choices.js";
+import { attended, following, KINDS, tellingRow } from "./choices.js";
+import { factor, line, number, products, words } from "./formula.js";
+import { grid } from "./grid.js";
+import { arrows, bar, box, largest, miniature, numbered, piece, plain, pointed, shown, strip } from "./parts.js";
 
-/** Query, key, value and scores of the chosen head, as the trace has them. */
-function projections(tour, kind) {
-  const [layer, head] = tour.head(kind);
-  return tour.steps.query_key_value[kind][layer][head];
+const dot = (a, b) => a.reduce((sum, value, index) => sum + value * b[index], 0);
+
+/** What the products are multiplied by, as it stands at a column: a root where it is the usual one. */
+function scaling({ model }) {
+  return Math.abs(model.score_scale - model.head_width ** -0.5) < 1e-6 ? Math.sqrt(model.head_width) : null;
 }
 
-function dot(a, b) {
-  return a.reduce((sum, value, index) => sum + value * b[index], 0);
-}
-
-/** The factor of the scores: 1 / sqrt(head width) unless the model has another or it is switched off. */
-export function scoreFactor(tour) {
+/** `q . k` and the score that becomes of it, as lines of a computation. */
+function scoreLines(tour, query, key, score) {
   const { model, changed_by: changed } = tour.trace;
-  if (changed?.scaling === false) return 1;
-  return model.score_scale ?? 1 / Math.sqrt(model.head_width);
-}
-
-/** `q . k` and what becomes of it, as lines of a computation. */
-export function scoreLines(tour, query, key, score) {
-  const { model } = tour.trace;
   const product = dot(query, key);
-  const scale = scoreFactor(tour);
-  const usual = Math.abs(scale - 1 / Math.sqrt(model.head_width)) < 1e-6;
-  const terms = query.slice(0, 3).map((value, index) => `\\as{query}{${factor(value, 4)}}\\cdot \\as{key}{${factor(key[index], 4)}}`);
-  const sum = tex`\\as{query}{q}\\cdot \\as{key}{k}=${terms.join("+")}+\\cdots=${inTex(product)}`;
-  if (usual) return [sum, tex`\\frac{\\as{query}{q}\\cdot \\as{key}{k}}{\\sqrt{${model.head_width}}}=\\frac{${inTex(product)}}{${inTex(Math.sqrt(model.head_width))}}=${inTex(score)}`];
-  return [sum, scale === 1 ? tour.t("tour.unscaled") : tex`${inTex(product)}\\times ${inTex(scale)}=${inTex(score)}`];
+  const root = scaling(tour.trace);
+  const known = product * model.score_scale;
+  const shifted = Math.abs(score - known) > 1e-3 * Math.max(1, Math.abs(score)); // by relative positions
+  const scaled = shifted ? known : score;
+  const made = [line`\\as{query}{q}\\cdot \\as{key}{k}=${products(query, key, "query", "key")}=${product}`];
+  if (changed.scaling === false) made.push(tour.t("unscaled"));
+  else if (root) made.push(line`s=\\frac{\\as{query}{q}\\cdot \\as{key}{k}}{\\sqrt{${model.head_width}}}=\\frac{${product}}{${root}}=${scaled}`);
+  else made.push(line`s=${product}\\times ${model.score_scale}=${scaled}`);
+  if (shifted) made.push(line`s+b=${scaled}+${factor(score - scaled)}=${score}`);
+  return made;
 }
 
-/** The softmax of one row, for one of its cells: the numerator over the sum, with their numbers. */
-export function weightLine(scores, column, weight, allowed = () => true) {
-  const open = scores.filter((_, index) => allowed(index));
-  const top = Math.max(...open);
-  const sum = open.reduce((total, each) => total + Math.exp(each - top), 0);
-  const shift = top > 20 ? top : 0;
-  const shifted = shift ? `${inTex(scores[column], 4)}-${factor(shift, 4)}` : inTex(scores[column], 4);
-  const total = sum * Math.exp(top - shift);
-  return tex`\\as{weight}{a}=\\frac{e^{${shifted}}}{\\sum_{j}e^{s_j${shift ? `-${inTex(shift, 4)}` : ""}}}=\\frac{${inTex(Math.exp(scores[column] - shift))}}{${inTex(total)}}=${inTex(weight)}`;
+/** The softmax of one row, for one of its cells: the numerator over the sum. Large scores are shifted, as in the code. */
+function weightLine(scores, column, weight, open) {
+  const seen = scores.filter((_, index) => open(index));
+  const top = Math.max(...seen);
+  const shift = top > 15 ? top : 0;
+  const total = seen.reduce((sum, each) => sum + Math.exp(each - shift), 0);
+  const less = shift ? `-${factor(shift, 4)}` : "";
+  return line`\\as{weight}{a}=\\frac{e^{${number(scores[column], 4)}${less}}}{\\sum_{j}e^{s_j${less}}}=\\frac{${Math.exp(scores[column] - shift)}}{${total}}=${weight}`;
 }
 
 /** Queries, keys and values of one head for all tokens. */
 export function queryKeyValue(tour) {
   const { t, trace } = tour;
-  const kind = chosenKind(tour, KINDS);
-  const found = projections(tour, kind);
-  const { rows, columns } = sides(trace, kind);
-  const columnNames = found.query[0].map((_, index) => String(index));
-  const one = (name, tokens, letter) => grid({
-    rows: tokens, columns: columnNames, values: found[name], compact: true, tint: `tour-tint-${name}`, first: [tellingRow(tokens), 0],
-    caption: t(`tour.${name}`), point: (row, column) => tour.show(t("tour.qkv.cell", t(`tour.${name}`), tokens[row].piece, column), [
-      t(`tour.qkv.${name}`, tokens[row].piece),
-      tex`\\as{${name}}{${letter}_{${words(tokens[row].piece)},${column}}}=\\sum_{i=1}^{${trace.model.width}}x_{i}W_{i,${column}}${trace.model.attention_bias === false ? "" : `+b_{${column}}`}=${inTex(found[name][row][column])}`,
-    ]) });
-  const made = el("div", {}, headChoosers(tour, KINDS), el("div", { class: "tour-three" },
-    one("value", columns, "v"), one("key", columns, "k"), one("query", rows, "q")));
-  const box = made.lastElementChild;
-  box.append(...[...box.children].reverse()); // drawn last, the query is what is shown first
-  return made;
+  const { choosers, numbers, rows, columns } = attended(tour);
+  const one = (name, tokens) => grid({ rows: tokens, columns: numbered(numbers[name][0].length), values: numbers[name], compact: true,
+    tint: `tour-tint-${name}`, quiet: name !== "query", first: [tellingRow(tokens), 0], caption: t(name), point: (row, column) =>
+      tour.show(t("qkv.cell", t(name), tokens[row].piece, column), [t(`qkv.${name}`, tokens[row].piece),
+        line`\\as{${name}}{${name[0]}_{${words(tokens[row].piece)},${column}}}=\\sum_{i=1}^{${trace.model.width}}x_{i}W_{i,${column}}+b_{${column}}=${numbers[name][row][column]}`]) });
+  return box("stack", choosers, box("three", one("query", rows), one("key", columns), one("value", columns)));
 }
 
 /** One query meets all keys: products, scores, weights, and the mean of the values. */
 export function attention(tour) {
   const { t, trace } = tour;
-  const kind = chosenKind(tour, KINDS);
-  const found = projections(tour, kind);
-  const [layer, head] = tour.head(kind);
-  const { rows, columns } = sides(trace, kind);
-  const row = tour.row(rows);
-  const weights = trace.attention[kind][layer][head][row];
-  const query = found.query[row];
-  const values = found.value;
-  const output = query.map((_, index) => weights.reduce((sum, weight, key) => sum + weight * (values[key]?.[index] ?? 0), 0));
-  const limit = (table) => Math.max(...table.flat().map(Math.abs));
-  const [keyLimit, valueLimit] = [limit(found.key), limit(values)];
-  const allowed = (key) => weights[key] > 0;
-  const scale = scoreFactor(tour);
-  const point = (key) => tour.show(t("tour.meets", rows[row].piece, columns[key].piece), [
-    ...scoreLines(tour, query, found.key[key], found.scores[row][key]), terms(query, found.key[key], t),
-    allowed(key) ? weightLine(found.scores[row], key, weights[key], allowed) : t("tour.behind"),
-  ]);
-  const outcome = (index) => {
-    const parts = weights.slice(0, 3).map((weight, key) => `\\as{weight}{${inTex(weight, 4)}}\\cdot \\as{value}{${factor(values[key][index], 4)}}`);
-    tour.show(t("tour.output", rows[row].piece), [tex`o_{${index}}=\\sum_{j}a_{j}v_{j,${index}}=${parts.join("+")}${weights.length > 3 ? "+\\cdots" : ""}=${inTex(output[index])}`]);
+  const { kind, choosers, numbers, rows, columns, ...head } = attended(tour);
+  const [row, tokens] = following(tour, "asks", rows);
+  const [weights, query, scores, values] = [head.weights[row], numbers.query[row], numbers.scores[row], numbers.value];
+  const open = (key) => kind !== "decoder" || trace.changed_by.mask === false || key <= row;
+  const output = query.map((_, index) => dot(weights, values.map((value) => value[index])));
+  const [keyLimit, valueLimit] = [largest(numbers.key), largest(values)];
+  const point = (key) => {
+    const each = query.map((value, index) => value * numbers.key[key][index]);
+    tour.show(t("meets", rows[row].piece, columns[key].piece), [...scoreLines(tour, query, numbers.key[key], scores[key]),
+      box("terms", plain(t("terms")), strip(each, t("terms"), undefined, "tour-wide")), open(key) ? weightLine(scores, key, weights[key], open) : t("behind")]);
   };
-  const line = (key) => el("tr", { tabindex: key === 0 ? 0 : -1, class: allowed(key) ? "" : "tour-hidden-row", on: { mouseenter: () => point(key), focus: () => point(key), click: () => point(key) } },
-    el("th", { scope: "row" }, piece(columns[key])), el("td", {}, strip(found.key[key], t("tour.key"), keyLimit, "tour-tint-key")),
-    el("td", { class: "tour-number", "data-value": dot(query, found.key[key]) }, shown(dot(query, found.key[key]))),
-    el("td", { class: "tour-number", "data-value": found.scores[row][key] }, allowed(key) ? shown(found.scores[row][key]) : "−∞"),
-    el("td", { "data-value": weights[key] }, bar(weights[key], shown(weights[key], 3))),
-    el("td", {}, strip(values[key], t("tour.value"), valueLimit, "tour-tint-value")));
-  const table = el("table", { class: "tour-meeting", on: { keydown: rowKeys } },
-    el("caption", { class: "unseen" }, t("tour.attention.caption", rows[row].piece)),
-    el("thead", {}, el("tr", {}, ["", t("tour.key"), "q · k", scale === 1 ? t("tour.score") : `÷ ${shown(1 / scale)}`, t("tour.weight"), t("tour.value")]
-      .map((name) => (name ? el("th", { scope: "col" }, name) : el("td"))))),
-    el("tbody", {}, columns.map((_, key) => line(key))),
-    el("tfoot", {}, el("tr", { tabindex: -1, on: { mouseenter: () => outcome(0), focus: () => outcome(0), click: () => outcome(0) } },
-      el("th", { scope: "row" }, t("tour.sum")), el("td", {}), el("td", {}), el("td", {}), el("td", {}, bar(1, "1.000")),
-      el("td", {}, strip(output, t("tour.output", rows[row].piece), valueLimit, "tour-tint-value")))));
+  const outcome = () => tour.show(t("output", rows[row].piece), [
+    line`o_{0}=\\sum_{j}a_{j}v_{j,0}=${products(weights, values.map((value) => value[0]), "weight", "value")}=${output[0]}`]);
+  const number2 = (value) => el("td", { class: "tour-number", "data-value": value }, shown(value));
+  const meeting = (key) => el("tr", pointed(() => point(key), { class: open(key) ? "" : "tour-closed" }), el("th", { scope: "row" }, piece(columns[key])),
+    el("td", {}, strip(numbers.key[key], t("key"), keyLimit)), number2(dot(query, numbers.key[key])), number2(open(key) ? scores[key] : -Infinity),
+    el("td", { "data-value": weights[key] }, bar(weights[key], shown(weights[key], 3))), el("td", {}, strip(values[key], t("value"), valueLimit)));
+  const root = scaling(trace);
+  const names = [t("key"), "q · k", root ? `÷ ${shown(root)}` : `× ${shown(trace.model.score_scale)}`, t("weight"), t("value")];
+  const table = el("table", { class: "tour-table", on: { keydown: arrows(() => [...table.querySelectorAll("tr[tabindex]")], "ArrowUp", "ArrowDown") } },
+    el("caption", { class: "unseen" }, t("attention.caption", rows[row].piece)),
+    el("thead", {}, el("tr", {}, el("td"), names.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, columns.map((_, key) => meeting(key))),
+    el("tfoot", {}, el("tr", pointed(outcome), el("th", { scope: "row" }, t("sum")), el("td"), el("td"), el("td"),
+      el("td", {}, bar(1, shown(weights.reduce((sum, each) => sum + each, 0), 3))), el("td", {}, strip(output, t("sum"), valueLimit)))));
   point(weights.indexOf(Math.max(...weights)));
-  return el("div", {}, headChoosers(tour, KINDS),
-    tokenRow(t("tour.asks"), rows, { chosen: row, choose: (index) => tour.choose({ row: index }) }),
-    el("div", { class: "tour-asking" }, el("span", {}, t("tour.query"), " ", piece(rows[row])), strip(query, t("tour.query"), limit([query]), "tour-tint-query tour-wide")),
-    el("div", { class: "tour-scroll" }, table));
+  return box("stack", choosers, tokens, box("asking", plain([t("query"), " ", piece(rows[row])]), strip(query, t("query"), undefined, "tour-wide")), box("scroll", table));
 }
 
-/** Arrow keys go through the rows of a table. */
-function rowKeys(event) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!step) return;
-  event.preventDefault();
-  event.stopPropagation();
-  const all = [...event.currentTarget.querySelectorAll("tr[tabindex]")];
-  all[all.indexOf(document.activeElement) + step]?.focus();
-}
+/** The encoder's table of weights. */
+export const selfAttention = (tour) => weightTable(tour, "encoder");
 
-/** All products of a query with a key as a strip, so that it can be seen which numbers agree. */
-function terms(query, key, t) {
-  const products = query.map((value, index) => value * key[index]);
-  return el("div", { class: "tour-terms" }, el("span", {}, t("tour.terms")), strip(products, t("tour.terms"), undefined, "tour-wide"));
-}
-
-/** The table of weights of one head, as lines between words and as numbers. */
-export function selfAttention(tour) {
-  return weightTable(tour, "encoder", (row, column) => tour.trace.attention.encoder[tour.head("encoder")[0]][tour.head("encoder")[1]][row][column] > 0);
-}
-
-/** Weights [rows][columns] of the chosen head, with the computation of each. `allowed` tells what is not behind the mask. */
-export function weightTable(tour, kind, allowed, leaks = () => false) {
-  const { t, trace } = tour;
-  const [layer, head] = tour.head(kind);
-  const weights = trace.attention[kind][layer][head];
-  const { rows, columns } = sides(trace, kind);
-  const found = projections(tour, kind);
-  const lines = wordLines({ from: rows.map(plain), to: columns.map(plain), heads: [{ name: t("tour.head"), colour: head, weights }], upright: true,
-    label: t("tour.lines"), masked: (row, column) => !allowed(row, column) });
+/** Weights of the chosen head as lines between words and as numbers, with the computation of each. `open` tells what is not masked. */
+export function weightTable(tour, kind, open = () => true, leaks = () => false) {
+  const { t } = tour;
+  const { choosers, head, weights, numbers, rows, columns } = attended(tour, [kind]);
+  const names = (tokens) => tokens.map((each) => each.piece);
+  const lines = wordLines({ from: names(rows), to: names(columns), heads: [{ name: t("head"), colour: head, weights }], upright: true, label: t("lines"),
+    masked: (row, column) => !open(row, column) });
   const point = (row, column) => {
     lines.bring({ side: 0, index: row });
-    const open = (index) => allowed(row, index);
-    tour.show(t("tour.looks", rows[row].piece, columns[column].piece), [
-      ...scoreLines(tour, found.query[row], found.key[column], found.scores[row][column]),
-      ...(open(column) ? [weightLine(found.scores[row], column, weights[row][column], open)]
-        : [tex`${inTex(found.scores[row][column])}+(-\\infty)=-\\infty,\\quad e^{-\\infty}=0`, t("tour.behind")]),
-      leaks(row, column) && t("tour.leak"),
-    ].filter(Boolean));
+    const scores = numbers.scores[row];
+    tour.show(t("looks", rows[row].piece, columns[column].piece), [...scoreLines(tour, numbers.query[row], numbers.key[column], scores[column]),
+      ...(open(row, column) ? [weightLine(scores, column, weights[row][column], (index) => open(row, index))]
+        : [line`${scores[column]}+(-\\infty)=-\\infty,\\quad e^{-\\infty}=0`, t("behind")]), leaks(row, column) && t("leak")]);
   };
-  const row = tour.row(rows);
-  return el("div", {}, headChoosers(tour, [kind]), el("div", { class: "tour-pair" }, lines,
-    grid({ rows, columns, values: weights, point, signed: false, limit: 1, hidden: (i, j) => !allowed(i, j), leaks,
-      first: [row, weights[row].indexOf(Math.max(...weights[row]))], caption: t("tour.weights.caption"), corner: t("tour.corner") })));
-}
-
-export function plain(token) {
-  return token.piece;
+  const row = tellingRow(rows);
+  return box("stack", choosers, box("pair", lines, grid({ rows, columns, values: weights, point, signed: false, limit: 1,
+    hidden: (i, j) => !open(i, j), leaks, first: [row, weights[row].indexOf(Math.max(...weights[row]))], caption: t("weights.caption"), corner: t("corner") })));
 }
 
 /** All heads of a layer as small pictures, one token's weights in each, and their outputs side by side. */
 export function multiHead(tour) {
   const { t, trace, steps } = tour;
-  const kind = chosenKind(tour, KINDS);
-  const [layer, head] = tour.head(kind);
-  const { rows, columns } = sides(trace, kind);
-  const row = tour.row(rows);
+  const { kind, layer, head, choosers, rows, columns } = attended(tour, KINDS, { heads: false });
+  const [row, tokens] = following(tour, "asks", rows);
   const heads = trace.attention[kind][layer];
-  const role = (index) => (trace.roles ?? []).find((each) => each.kind === kind && each.layer === layer && each.head === index);
-  const small = heads.map((weights, index) => el("button", { type: "button", class: "tour-small", "aria-pressed": String(index === head),
-    style: { "--head": `var(--head-${index % 8})` }, on: { click: () => tour.chooseHead(kind, layer, index) } },
-  miniature(weights), el("span", {}, `${t("tour.head")} ${index + 1}`), role(index) && el("small", {}, t(`tour.role.${role(index).role}`))));
-  const outputs = heads.map((weights, index) => {
-    const { value } = steps.query_key_value[kind][layer][index];
-    return value[0].map((_, place) => weights[row].reduce((sum, weight, key) => sum + weight * value[key][place], 0));
-  });
-  const limit = Math.max(...outputs.flat().map(Math.abs));
-  const point = (index, column) => {
-    const { value } = steps.query_key_value[kind][layer][index];
-    const parts = heads[index][row].slice(0, 3).map((weight, key) => `\\as{weight}{${inTex(weight, 4)}}\\cdot \\as{value}{${factor(value[key][0], 4)}}`);
-    tour.show(t("tour.headLooks", index + 1, rows[row].piece, columns[column].piece), [
-      tex`\\as{weight}{a}=${inTex(heads[index][row][column])}`,
-      tex`\\mathrm{head}_{${index + 1},0}=${parts.join("+")}${columns.length > 3 ? "+\\cdots" : ""}=${inTex(outputs[index][0])}`,
-      t("tour.multiHead.joined", heads.length, trace.model.head_width, heads.length * trace.model.head_width),
-    ]);
+  const outputs = steps.concatenated[kind][layer][row];
+  const off = (index) => trace.changed_by.heads_off?.some(([k, l, h]) => k === kind && l === layer && h === index);
+  const small = (weights, index) => {
+    const { role } = trace.roles.find((each) => each.kind === kind && each.layer === layer && each.head === index);
+    return el("button", { type: "button", class: `tour-small${off(index) ? " tour-off" : ""}`, "aria-pressed": String(index === head), id: `tour-head-${index}`,
+      style: { "--head": `var(--head-${index % 8})` }, on: { click: () => tour.chooseHead(kind, layer, index) } },
+    miniature(weights), plain(`${t("head")} ${index + 1}`), el("small", {}, t(off(index) ? "off" : `role.${role}`)));
   };
-  return el("div", {}, headChoosers(tour, KINDS, false), el("div", { class: "tour-smalls" }, small),
-    tokenRow(t("tour.asks"), rows, { chosen: row, choose: (index) => tour.choose({ row: index }) }),
-    grid({ rows: heads.map((_, index) => `${t("tour.head")} ${index + 1}`), columns, values: heads.map((weights) => weights[row]), signed: false, limit: 1,
-      point, first: [head, heads[head][row].indexOf(Math.max(...heads[head][row]))], caption: t("tour.multiHead.caption", rows[row].piece) }),
-    el("div", { class: "tour-joined" }, el("span", { class: "tour-label" }, t("tour.multiHead.concatenation")),
-      outputs.map((output, index) => el("span", { style: { "--head": `var(--head-${index % 8})` } }, strip(output, `${t("tour.head")} ${index + 1}`, limit)))));
-}
-
-/** A table of weights as a small picture. */
-export function miniature(weights) {
-  const columns = weights[0]?.length ?? 0;
-  return el("span", { class: "tour-mini", "aria-hidden": "true", style: { "--columns": columns } },
-    weights.flat().map((weight) => el("i", { style: { "--strength": weight.toFixed(3) } })));
+  const point = (index, column) => tour.show(t("headLooks", index + 1, rows[row].piece, columns[column].piece), [
+    line`\\as{weight}{a}=${heads[index][row][column]}`,
+    line`\\mathrm{head}_{${index + 1},0}=${products(heads[index][row], steps.query_key_value[kind][layer][index].value.map((each) => each[0]), "weight", "value")}=${outputs[index][0]}`,
+    t("multiHead.joined", heads.length, trace.model.head_width, heads.length * trace.model.head_width)]);
+  return box("stack", choosers, box("smalls", heads.map(small)), tokens,
+    grid({ rows: heads.map((_, index) => plain(`${t("head")} ${index + 1}`)), columns, values: heads.map((weights) => weights[row]), signed: false, limit: 1, point,
+      first: [head, heads[head][row].indexOf(Math.max(...heads[head][row]))], caption: t("multiHead.caption", rows[row].piece) }),
+    box("joined", plain(t("multiHead.concatenation")), outputs.map((output, index) =>
+      el("b", { style: { "--head": `var(--head-${index % 8})` } }, strip(output, `${t("head")} ${index + 1}`, largest(outputs))))));
 }

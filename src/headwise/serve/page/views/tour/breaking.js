@@ -1,76 +1,58 @@
 // Break it: a part of the model is switched off, and its effect on the translation is shown beside the usual one.
 
 import { el } from "../../core/dom.js";
-import { chooser, shown } from "./grid.js";
-import { counted } from "./choices.js";
-import { miniature } from "./attending.js";
+import { box, chooser, miniature, note, numbered, shown } from "./parts.js";
+
+const counting = (count) => numbered(count).map((each) => String(Number(each) + 1));
 
 /** The switches of a kind of damage, as the server takes them. */
-export function switchesOf(tour, damage) {
-  if (!damage) return undefined;
-  if (damage === "head") return { heads_off: [[tour.broken.kind, ...tour.broken.head]] };
-  if (damage === "memory") return { memory_layer: tour.broken.layer };
-  return { [damage]: false };
+export function switchesOf({ broken }, damage) {
+  if (damage === "head") return { heads_off: [[broken.kind, ...broken.head]] };
+  return damage === "memory" ? { memory_layer: broken.layer } : { [damage]: false };
 }
 
 /** The panel of a station that can be broken, with a switch for each kind of damage. */
 export function breakIt(tour, damages) {
-  const { t } = tour;
-  const on = damages.includes(tour.damage) ? tour.damage : null;
+  const { t, damage: on } = tour;
+  if (!damages.length) return null;
+  const shownOne = on ?? (damages.length > 1 ? "any" : damages[0]);
   const button = (damage) => el("button", { type: "button", role: "switch", "aria-checked": String(on === damage), class: "tour-switch", id: `tour-break-${damage}`,
-    on: { click: () => tour.break(on === damage ? null : damage) } }, el("span", { class: "tour-knob", "aria-hidden": "true" }), t(`tour.break.${damage}`));
-  const only = damages.length > 1 ? null : damages[0];
-  const result = el("div", { class: "tour-result", "aria-live": "polite" });
+    on: { click: () => tour.choose({ damage: on === damage ? null : damage, off: null }, "load") } }, el("i"), t(`break.${damage}`));
+  const result = box("result");
   if (on) compare(tour, result);
-  return el("section", { class: `tour-breaking${on ? " tour-broken" : ""}`, "aria-labelledby": "tour-breaking-title" },
-    el("h3", { id: "tour-breaking-title" }, t("tour.breaking")), el("p", {}, t(`tour.break.${on ?? only ?? "any"}.text`)),
-    el("div", { class: "tour-choosers" }, damages.map(button)), details(tour, on ?? only), result);
+  return el("section", { class: `tour-card tour-breaking${on ? " tour-broken" : ""}`, "aria-labelledby": "tour-breaking" },
+    el("h3", { id: "tour-breaking" }, t("breaking")), el("p", {}, t(`break.${shownOne}.text`)), box("choosers", damages.map(button)), details(tour, shownOne), result);
 }
 
 /** What else can be chosen: which head is off, or after which layer the memory is taken. */
-function details(tour, damage) {
-  const { t, usual } = tour;
+function details({ t, usual, broken, choose }, damage) {
   if (damage === "memory") {
-    const layers = usual.model.encoder_layers;
-    return chooser("tour-memory", t("tour.break.memory.after"), Array.from({ length: layers - 1 }, (_, index) => String(index + 1)), tour.broken.layer - 1,
-      (index) => tour.breakWith({ layer: index + 1 }));
+    return chooser("memory", t("break.memory.after"), counting(usual.model.encoder_layers - 1), broken.layer - 1, (index) => choose({ memory: index + 1 }, "load"));
   }
   if (damage !== "head") return null;
-  const { heads } = counted(usual, tour.broken.kind);
-  const [layer, head] = tour.broken.head;
-  return [
-    chooser("tour-off", t("tour.break.head.which", t(`tour.kind.${tour.broken.kind}`), layer + 1), Array.from({ length: heads }, (_, index) => String(index + 1)), head,
-      (index) => tour.breakWith({ head: [layer, index] })),
-  ];
+  const [layer, head] = broken.head;
+  return chooser("off", t("break.head.which", t(`kind.${broken.kind}`), layer + 1), counting(usual.attention[broken.kind][layer].length), head,
+    (index) => choose({ off: [layer, index] }, "load"));
 }
 
 /** Before and after: translations, their log-probabilities, and one head's attention. */
 function compare(tour, result) {
-  const { t, usual } = tour;
-  result.append(el("p", { class: "tour-note" }, t("tour.waiting")));
-  tour.brokenTranslation().then((after) => {
-    const same = after.translation === usual.translation;
-    result.replaceChildren(
-      el("div", { class: "tour-before-after" }, side(tour, t("tour.breaking.before"), usual, after), side(tour, t("tour.breaking.after"), after, usual)),
-      el("p", { class: "tour-verdict" }, t(same ? "tour.breaking.same" : "tour.breaking.changed")),
-      likelihood(tour));
-  }, (error) => result.replaceChildren(tour.context.errorNote(error)));
+  const { t, usual, trace } = tour;
+  result.append(note(t("waiting")));
+  tour.brokenTranslation().then((after) => result.replaceChildren(
+    box("sides", side(tour, t("breaking.before"), usual, after), side(tour, t("breaking.after"), after, usual)),
+    el("p", { role: "status", class: "tour-verdict" }, t(after.translation === usual.translation ? "breaking.same" : "breaking.changed")),
+    el("p", { class: "tour-note", "data-value": trace.score }, t("breaking.thinks", usual.translation, shown(usual.score, 4), shown(trace.score, 4)))),
+  (error) => result.replaceChildren(tour.context.errorNote(error)));
 }
 
 /** One translation; words that the other does not have are marked. */
 function side(tour, label, mine, other) {
   const { t } = tour;
-  const theirs = new Set(other.target_words);
-  const kind = tour.station.breakKind ?? "cross";
+  const kind = tour.station.breakKind;
   const [layer, head] = tour.head(kind);
   return el("figure", { class: "tour-side" }, el("figcaption", {}, label),
-    el("p", { lang: mine.target, dir: "auto" }, mine.target_words.flatMap((word) => [theirs.has(word) ? el("bdi", {}, word) : el("mark", {}, word), " "])),
-    el("p", { class: "tour-number", "data-value": mine.score }, t("tour.perToken", shown(mine.score, 4))),
-    el("div", { class: "tour-side-picture" }, miniature(mine.attention[kind][layer][head]), el("small", {}, t("tour.breaking.picture", t(`tour.kind.${kind}`), layer + 1, head + 1))));
-}
-
-/** What the broken model thinks of the usual translation. */
-function likelihood(tour) {
-  const { t, usual, trace } = tour;
-  return el("p", { class: "tour-note", "data-value": trace.score }, t("tour.breaking.thinks", usual.translation, shown(usual.score, 4), shown(trace.score, 4)));
+    el("p", { lang: mine.target, dir: "auto" }, mine.target_words.map((word) => [el(other.target_words.includes(word) ? "bdi" : "mark", {}, word), " "])),
+    el("span", { class: "tour-number", "data-value": mine.score }, t("perToken", shown(mine.score, 4))),
+    box("joined", miniature(mine.attention[kind][layer][head]), el("small", {}, t("breaking.picture", t(`kind.${kind}`), layer + 1, head + 1))));
 }

@@ -2,19 +2,12 @@
 
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 const SIGNS = {
-  sum: "∑", prod: "∏", cdot: "·", times: "×", dots: "…", cdots: "⋯", in: "∈", leftarrow: "←", rightarrow: "→", le: "≤", ge: "≥", lt: "<",
-  approx: "≈", infty: "∞", odot: "⊙", top: "⊤", mid: "|", pm: "±", ne: "≠", lbrack: "[", rbrack: "]", quad: "\u2003",
+  sum: "∑", prod: "∏", cdot: "·", times: "×", dots: "…", cdots: "⋯", in: "∈", leftarrow: "←", rightarrow: "→", le: "≤", lt: "<",
+  infty: "∞", odot: "⊙", top: "⊤", mid: "|", quad: "\u2003",
 };
-const LETTERS = { alpha: "α", epsilon: "ε", mu: "μ", sigma: "σ", theta: "θ", pi: "π", mathbb_R: "ℝ" };
-const WITH_LIMITS = new Set(["∑", "∏", "argmax", "max"]);
-
+const LETTERS = { alpha: "α", epsilon: "ε", mu: "μ", sigma: "σ", theta: "θ" };
+const UNDER = new Set(["∑", "∏", "argmax"]); // their limits stand below and above them
 const HIDDEN = "{}\\~";
-
-// Any text as a part of a formula, whatever characters it holds.
-export function words(text) {
-  const hidden = text.replace(/[{}\\~]/g, (sign) => String.fromCharCode(0xe000 + HIDDEN.indexOf(sign)));
-  return `\\text{${hidden.replaceAll(" ", "~") || "~"}}`;
-}
 
 function node(name, ...children) {
   const made = document.createElementNS(MATHML, name);
@@ -22,46 +15,34 @@ function node(name, ...children) {
   return made;
 }
 
-function row(nodes) {
-  return nodes.length === 1 ? nodes[0] : node("mrow", ...nodes);
-}
-
-// Tokens of a formula: commands, numbers, and single characters.
-function tokens(tex) {
-  return tex.match(/\\[a-zA-Z]+|\\.|\d+(?:[.,]\d+)*|\S/gu) ?? [];
-}
+const row = (nodes) => (nodes.length === 1 ? nodes[0] : node("mrow", ...nodes));
 
 class Reader {
   constructor(tex) {
-    this.tokens = tokens(tex);
-    this.raw = tex;
+    this.tokens = tex.match(/\\[a-zA-Z]+|\d+(?:[.,]\d+)*|\S/gu) ?? [];
     this.place = 0;
   }
 
-  get next() {
-    return this.tokens[this.place];
-  }
+  get next() { return this.tokens[this.place]; }
 
-  take() {
-    return this.tokens[this.place++];
-  }
+  take() { return this.tokens[this.place++]; }
 
-  // Everything up to a closing brace, or to the end.
+  /** Everything up to a closing brace, or to the end. */
   sequence() {
     const found = [];
     while (this.place < this.tokens.length && this.next !== "}") found.push(this.scripted());
-    return found;
+    return row(found);
   }
 
   argument() {
     if (this.next !== "{") return this.atom();
     this.take();
-    const inside = row(this.sequence());
+    const inside = this.sequence();
     this.take();
     return inside;
   }
 
-  // The words in braces as they are; spaces are written as ~.
+  /** The words in braces as they are; ~ is a space. */
   words() {
     this.take();
     let text = "";
@@ -78,21 +59,16 @@ class Reader {
       else above = this.argument();
     }
     if (!below && !above) return base;
-    const kind = WITH_LIMITS.has(base.textContent) ? ["munder", "mover", "munderover"] : ["msub", "msup", "msubsup"];
-    if (below && above) return node(kind[2], base, below, above);
-    return below ? node(kind[0], base, below) : node(kind[1], base, above);
+    const kind = UNDER.has(base.textContent) ? ["munder", "mover", "munderover"] : ["msub", "msup", "msubsup"];
+    return node(kind[below && above ? 2 : below ? 0 : 1], base, ...[below, above].filter(Boolean));
   }
 
   atom() {
+    if (this.next === "{") return this.argument();
     const token = this.take();
-    if (token === "{") {
-      this.place--;
-      return this.argument();
-    }
-    if (token.startsWith("\\")) return this.command(token.slice(1));
+    if (token.length > 1 && token[0] === "\\") return this.command(token.slice(1));
     if (/^\d/.test(token)) return node("mn", token);
-    if (/^\p{L}$/u.test(token)) return node("mi", token);
-    return node("mo", token === "-" ? "−" : token);
+    return /^\p{L}$/u.test(token) ? node("mi", token) : node("mo", token === "-" ? "−" : token);
   }
 
   command(name) {
@@ -111,33 +87,52 @@ class Reader {
       part.append(this.argument());
       return part;
     }
-    if (LETTERS[name]) return node("mi", LETTERS[name]);
-    return node("mo", SIGNS[name] ?? name);
+    return LETTERS[name] ? node("mi", LETTERS[name]) : node("mo", SIGNS[name] ?? name);
   }
 }
 
-// A formula as a <math> element; a block stands on a line of its own.
-export function formula(tex, block = false) {
-  const math = node("math", row(new Reader(tex).sequence()));
-  if (block) math.setAttribute("display", "block");
+/** A formula as a <math> element; a block stands on a line of its own. */
+export function formula(tex, block) {
+  const math = node("math", new Reader(tex).sequence());
+  math.setAttribute("display", block ? "block" : "inline");
+  math.setAttribute("displaystyle", "true");
   return math;
 }
 
-// A number as it stands in a formula, with its parentheses if it is negative and a factor.
-export function inTex(value, digits = 6) {
+/** Any text as a part of a formula, whatever characters it holds. */
+export function words(text) {
+  const hidden = text.replace(/[{}\\~]/g, (sign) => String.fromCharCode(0xe000 + HIDDEN.indexOf(sign)));
+  return `\\text{${hidden.replace(/\s/g, "~") || "~"}}`;
+}
+
+/** A number in a formula: six decimals, or as many as are asked for. */
+export function number(value, digits = 6) {
+  if (Number.isInteger(value)) return value < 0 ? `{${value}}` : String(value);
   if (!Number.isFinite(value)) return value < 0 ? "{-\\infty}" : "\\infty";
-  const text = Math.abs(value).toFixed(digits);
-  return value < 0 ? `{-${text}}` : text;
+  return value < 0 ? `{${value.toFixed(digits)}}` : value.toFixed(digits);
 }
 
-export function factor(value, digits = 6) {
-  return value < 0 ? `(${inTex(value, digits)})` : inTex(value, digits);
+/** A number as a factor or a summand: in parentheses if it is negative. */
+export const factor = (value, digits) => (value < 0 ? `(${number(value, digits)})` : number(value, digits));
+
+/** A part of a formula as a template: numbers in it have six decimals. */
+export function math(strings, ...values) {
+  return strings.reduce((text, next, index) => {
+    const value = values[index - 1];
+    return text + (typeof value === "number" ? number(value) : value) + next;
+  });
 }
 
-/** A line of a computation, written as a template. */
-export function tex(strings, ...values) {
-  const line = document.createElement("div");
-  line.className = "tour-line";
-  line.append(formula(strings.map((text, index) => text + (index < values.length ? values[index] : "")).join("")));
-  return line;
+/** A line of a computation, written likewise. */
+export function line(...template) {
+  const made = document.createElement("div");
+  made.className = "tour-line";
+  made.append(formula(math(...template)));
+  return made;
+}
+
+/** a1 b1 + a2 b2 + ... with the first three products, in the colours of two kinds of numbers. */
+export function products(a, b, first, second) {
+  const terms = a.slice(0, 3).map((value, index) => `\\as{${first}}{${factor(value, 4)}}\\cdot \\as{${second}}{${factor(b[index], 4)}}`);
+  return terms.join("+") + (a.length > 3 ? "+\\cdots" : "");
 }

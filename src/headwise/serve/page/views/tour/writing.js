@@ -1,174 +1,126 @@
 // Stations of writing: masked attention, encoder-decoder attention, linear, softmax, the whole model, teacher forcing.
 
 import { el } from "../../core/dom.js";
-import { bar, grid, piece, shown } from "./grid.js";
-import { factor, inTex, tex, words } from "./formula.js";
-import { headChoosers, tellingRow, tokenRow } from "./choices.js";
-import { plain, weightTable } from "./attending.js";
-import { tops } from "./layers.js";
+import { weightTable } from "./attending.js";
+import { following, tellingRow } from "./choices.js";
+import { factor, line, words } from "./formula.js";
+import { grid } from "./grid.js";
+import { bar, bars, box, candidates, note, numbered, percent, piece, plain, pointed, shown, title } from "./parts.js";
 
 /** The causal mask and the weights under it; with the mask off, the cells that leak are marked. */
 export function maskedAttention(tour) {
-  const off = tour.trace.changed_by?.mask === false;
-  const past = (row, column) => off || column <= row;
-  const made = weightTable(tour, "decoder", past, (row, column) => off && column > row);
-  if (off) made.append(leakage(tour));
-  return made;
-}
-
-/** What the leak does to the probability of each token of the same translation. */
-function leakage(tour) {
   const { t, trace, usual } = tour;
-  return el("div", {}, el("h4", {}, t("tour.masked.leakage")), el("p", { class: "tour-note" }, t("tour.masked.explained")),
-    grid({ rows: [t("tour.breaking.before"), t("tour.breaking.after")].map((name) => el("span", {}, name)), columns: trace.target_tokens, signed: false, limit: 1,
-      digits: 3, values: [usual.log_probability.map(Math.exp), trace.log_probability.map(Math.exp)], caption: t("tour.masked.leakage"), quiet: true,
-      point: (row, column) => tour.show(trace.target_tokens[column].piece, [
-        tex`P=e^{${inTex((row ? trace : usual).log_probability[column])}}=${inTex(Math.exp((row ? trace : usual).log_probability[column]))}`]) }));
+  const off = trace.changed_by.mask === false;
+  const made = weightTable(tour, "decoder", (row, column) => off || column <= row, (row, column) => off && column > row);
+  if (!off) return made;
+  const both = [usual, trace].map((each) => each.log_probability.map(Math.exp));
+  made.append(title(t("masked.leakage")), note(t("masked.explained")), grid({ rows: [plain(t("breaking.before")), plain(t("breaking.after"))],
+    columns: trace.target_tokens, signed: false, limit: 1, digits: 3, quiet: true, values: both, caption: t("masked.leakage"),
+    point: (row, column) => tour.show(trace.target_tokens[column].piece, [line`P=${both[row][column]}`]) }));
+  return made;
 }
 
 /** Cross-attention of the chosen head, and the words that belong together. */
 export function crossAttention(tour) {
   const { t, trace } = tour;
-  const made = weightTable(tour, "cross", () => true);
-  const links = trace.alignment ?? [];
-  if (links.length) {
-    made.append(el("h4", {}, t("tour.cross.alignment")), el("ul", { class: "tour-links" }, links.map(([from, to]) => el("li", {},
-      el("bdi", {}, trace.target_words[to]), el("span", { "aria-label": t("tour.cross.from") }, " ← "), el("bdi", {}, trace.source_words[from])))));
-  }
+  const made = weightTable(tour, "cross");
+  made.append(title(t("cross.alignment")), el("ul", { class: "tour-links" }, trace.alignment.map(([from, to]) => el("li", {},
+    el("bdi", {}, trace.target_words[to]), el("span", { role: "img", "aria-label": t("cross.from") }, " ← "), el("bdi", {}, trace.source_words[from])))));
   return made;
-}
-
-/** The position that is written: a token of the target, chosen by a row of buttons. */
-function writes(tour) {
-  const { t, trace } = tour;
-  const row = tour.row(trace.target_tokens);
-  return { row, made: tokenRow(t("tour.writes"), trace.target_tokens, { chosen: row, choose: (index) => tour.choose({ row: index }) }) };
 }
 
 /** The largest logits of a position. */
 export function linear(tour) {
   const { t, trace, steps } = tour;
-  const { row, made } = writes(tour);
-  const best = steps.logits.top[row];
-  const final = steps.final[row];
-  const [low, high] = [Math.min(...best.map((each) => each.logit), steps.logits.mean[row]), best[0].logit];
+  const { width, tied, vocabulary } = trace.model;
+  const [row, tokens] = following(tour, "writes", trace.target_tokens);
+  const [best, mean, deviation, final] = [steps.logits.top[row], steps.logits.mean[row], steps.logits.deviation[row], steps.final[row]];
+  const after = trace.shown_tokens[row].piece;
   const point = (place) => {
     const { piece: name, logit } = best[place];
-    tour.show(t("tour.linear.cell", name, trace.shown_tokens[row].piece), [
-      tex`z_{${words(name)}}=h\\cdot ${trace.model.tied === false ? "W" : "E"}_{${words(name)}}=\\sum_{i=1}^{${trace.model.width}}h_{i}${trace.model.tied === false ? "W" : "E"}_{${words(name)},i}=${inTex(logit)}`,
-      t("tour.linear.above", shown((logit - steps.logits.mean[row]) / steps.logits.deviation[row], 1)),
-      tex`\\frac{${inTex(logit)}-${factor(steps.logits.mean[row])}}{${inTex(steps.logits.deviation[row])}}=${inTex((logit - steps.logits.mean[row]) / steps.logits.deviation[row])}`,
-    ]);
+    const entry = `${tied ? "E" : "W"}_{${words(name)}`;
+    tour.show(t("linear.cell", name, after), [line`z_{${words(name)}}=h\\cdot ${entry}}=\\sum_{i=1}^{${width}}h_{i}${entry},i}=${logit}`,
+      t("linear.above", shown((logit - mean) / deviation, 1)), line`\\frac{${logit}-${factor(mean)}}{${deviation}}=${(logit - mean) / deviation}`]);
   };
-  const list = el("ol", { class: "tour-bars", "aria-label": t("tour.linear.caption") }, best.map((each, place) =>
-    el("li", { tabindex: 0, "data-value": each.logit, class: each.piece === trace.target_tokens[row].piece ? "tour-taken" : "", on: { mouseenter: () => point(place), focus: () => point(place) } },
-      el("span", { class: "tour-bars-name" }, piece(each.piece)), bar((each.logit - low) / (high - low || 1), shown(each.logit)))));
-  const hidden = grid({ rows: [el("span", {}, "h")], columns: final.map((_, index) => String(index)), values: [final], caption: t("tour.linear.hidden", trace.model.width), quiet: true,
-    point: (_, column) => tour.show(t("tour.cell", trace.shown_tokens[row].piece, column), [tex`h_{${column}}=${inTex(final[column])}`]) });
+  const rows = best.map((each) => ({ ...each, value: each.logit, share: (each.logit - mean) / (best[0].logit - mean), text: shown(each.logit),
+    taken: each.piece === trace.target_tokens[row].piece }));
   point(0);
-  return el("div", {}, made, el("h4", {}, t("tour.linear.hidden", trace.model.width)), hidden, el("h4", {}, t("tour.linear.caption")), list,
-    el("p", { class: "tour-note" }, t("tour.linear.rest", trace.model.vocabulary?.toLocaleString(tour.language) ?? "V", shown(steps.logits.mean[row]), shown(steps.logits.deviation[row]))));
+  return box("stack", tokens, title(t("linear.hidden", width)), grid({ rows: [plain("h")], columns: numbered(final.length), values: [final], caption: t("linear.hidden", width), quiet: true,
+    point: (_, column) => tour.show(t("cell", after, column), [line`h_{${column}}=${final[column]}`]) }),
+  el("div", {}, title(t("linear.caption")), bars(t("linear.caption"), rows, point)), note(t("linear.rest", tour.count(vocabulary), shown(mean), shown(deviation))));
 }
 
 /** The likeliest next tokens of a position: e to the power of the logit, over the sum of all. */
 export function softmax(tour) {
   const { t, trace, steps } = tour;
-  const { row, made } = writes(tour);
+  const [row, tokens] = following(tour, "writes", trace.target_tokens);
   const best = trace.candidates[row];
-  const logits = new Map(steps.logits.top[row].map((each) => [each.piece, each.logit]));
-  const total = steps.logits.log_sum_exp?.[row] ?? logits.get(best[0].piece) - Math.log(best[0].probability);
+  const total = steps.logits.log_sum_exp[row];
   const point = (place) => {
     const { piece: name, probability } = best[place];
-    const logit = logits.get(name);
-    tour.show(t("tour.softmax.cell", name, trace.shown_tokens[row].piece), [
-      logit !== undefined && tex`P=\\frac{e^{z}}{\\sum_{w}e^{z_w}}=\\frac{e^{${inTex(logit, 4)}}}{e^{${inTex(total, 4)}}}=e^{${inTex(logit - total)}}=${inTex(probability)}`,
-      tex`\\mathrm{log}P=${inTex(Math.log(probability))}`,
-    ].filter(Boolean));
+    const { logit } = steps.logits.top[row][place];
+    tour.show(t("softmax.cell", name, trace.shown_tokens[row].piece), [
+      line`P=\\frac{e^{z}}{\\sum_{w}e^{z_w}}=\\frac{e^{${logit}}}{e^{${total}}}=e^{${logit - total}}=${probability}`, line`\\mathrm{log}P=${Math.log(probability)}`]);
   };
-  const list = el("ol", { class: "tour-bars", "aria-label": t("tour.softmax.caption") }, best.map((each, place) =>
-    el("li", { tabindex: 0, "data-value": each.probability, class: each.piece === trace.target_tokens[row].piece ? "tour-taken" : "", on: { mouseenter: () => point(place), focus: () => point(place) } },
-      el("span", { class: "tour-bars-name" }, piece(each.piece)), bar(each.probability, `${shown(100 * each.probability, 2)} %`))));
-  const together = best.reduce((sum, each) => sum + each.probability, 0);
   point(0);
-  return el("div", {}, made, el("h4", {}, t("tour.softmax.caption")), list, el("p", { class: "tour-note" }, t("tour.softmax.together", best.length, shown(100 * together, 2))));
+  return box("stack", tokens, el("div", {}, title(t("softmax.caption")), candidates(t("softmax.caption"), best, trace.target_tokens[row].piece, point)),
+    note(t("softmax.together", best.length, percent(best.reduce((sum, each) => sum + each.probability, 0)))));
 }
 
 /** All parts with what leaves them, and the probability of the translation as a product. */
 export function wholeModel(tour) {
   const { t, trace } = tour;
-  const { model } = trace;
-  const [source, target] = [trace.source_tokens.length, trace.target_tokens.length];
-  const count = (name) => model.parameters_of?.[name]?.toLocaleString(tour.language) ?? "";
-  const parts = [
-    ["tokenisation", t("tour.station.tokenisation"), "", `[${source}], [${target}]`],
-    ["embeddings", t("tour.station.embeddings"), count("embeddings"), `[${source}, ${model.width}], [${target}, ${model.width}]`],
-    ["encoder", `${t("tour.machine.encoder")} × ${model.encoder_layers}`, count("encoder"), `[${source}, ${model.width}]`],
-    ["decoder", `${t("tour.machine.decoder")} × ${model.decoder_layers}`, count("decoder"), `[${target}, ${model.width}]`],
-    ["linear", t("tour.station.linear"), count("output"), `[${target}, ${model.vocabulary?.toLocaleString(tour.language)}]`],
-  ];
-  const known = parts.some((each) => each[2]);
-  const sum = trace.log_probability.reduce((total, each) => total + each, 0);
+  const { model, log_probability: logs, target_tokens: target } = trace;
+  const [S, T] = [trace.source_tokens.length, target.length];
+  const count = (name) => tour.count(model.parameters_of[name]);
+  const parts = [["tokenisation", "", `[${S}], [${T}]`], ["embeddings", count("embeddings"), `[${S}, ${model.width}], [${T}, ${model.width}]`],
+    ["encoder", count("encoder"), `[${S}, ${model.width}]`], ["decoder", count("decoder"), `[${T}, ${model.width}]`],
+    ["linear", model.tied ? t("whole.tied") : count("output"), `[${T}, ${tour.count(model.vocabulary)}]`]];
+  const sum = logs.reduce((total, each) => total + each, 0);
   const point = (_, column) => {
-    const value = trace.log_probability[column];
-    const before = trace.log_probability.slice(0, column).reduce((total, each) => total + each, 0);
-    tour.show(t("tour.whole.cell", trace.target_tokens[column].piece), [
-      tex`\\mathrm{log}P(${words(trace.target_tokens[column].piece)}\\mid \\cdots)=${inTex(value)},\\quad P=${inTex(Math.exp(value))}`,
-      t("tour.whole.sofar"), tex`${inTex(before)}+${factor(value)}=${inTex(before + value)}`,
-    ]);
+    const before = logs.slice(0, column).reduce((total, each) => total + each, 0);
+    tour.show(target[column].piece, [line`\\mathrm{log}P(${words(target[column].piece)}\\mid \\cdots)=${logs[column]},\\quad P=${Math.exp(logs[column])}`,
+      t("whole.sofar"), line`${before}+${factor(logs[column])}=${before + logs[column]}`]);
   };
-  return el("div", {},
-    el("div", { class: "tour-scroll" }, el("table", { class: "tour-parts" }, el("caption", { class: "unseen" }, t("tour.whole.parts")),
-      el("thead", {}, el("tr", {}, [t("tour.whole.part"), known && t("tour.whole.parameters"), t("tour.whole.leaves")].filter(Boolean).map((name) => el("th", { scope: "col" }, name)))),
-      el("tbody", {}, parts.map(([id, name, parameters, shape]) => el("tr", {},
-        el("th", { scope: "row" }, el("button", { type: "button", class: "tour-link", on: { click: () => tour.open(id) } }, name)),
-        known && el("td", { class: "tour-number" }, parameters), el("td", { class: "tour-number" }, shape)))))),
-    el("p", { class: "tour-note" }, t("tour.whole.facts", model.parameters?.toLocaleString(tour.language) ?? "", model.heads, model.head_width, model.hidden, t(`tour.norm.${model.norm}`), model.positions, model.precision)),
-    el("h4", {}, t("tour.whole.product")),
-    grid({ rows: [el("span", {}, "log P")], columns: trace.target_tokens, values: [trace.log_probability], point, caption: t("tour.whole.product") }),
-    el("p", { class: "tour-note", "data-value": sum }, t("tour.whole.sum", shown(sum, 4), Math.exp(sum).toPrecision(3), shown(trace.score, 4))));
+  const head = (names) => el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, name))));
+  return box("stack", box("scroll", el("table", { class: "tour-table" }, el("caption", { class: "unseen" }, t("whole.parts")),
+    head([t("whole.part"), t("whole.parameters"), t("whole.leaves")]), el("tbody", {}, parts.map(([id, parameters, shape]) => el("tr", {}, el("th", { scope: "row" },
+      el("button", { type: "button", class: "tour-link", on: { click: () => tour.open(id) } }, t(`station.${id}`))),
+    el("td", { class: "tour-number" }, parameters), el("td", { class: "tour-number" }, shape)))))),
+  note(t("whole.facts", tour.count(model.parameters), model.heads, model.head_width, model.hidden, t(`norm.${model.norm}`), model.positions, model.precision)),
+  title(t("whole.product")), grid({ rows: [plain("log P")], columns: target, values: [logs], point, caption: t("whole.product") }),
+  note(t("whole.sum", shown(sum, 6), Math.exp(sum).toPrecision(3), shown(trace.score, 6))));
 }
 
 /** Left, the whole reference at once; right, the model reads its own words. */
 export function teacherForcing(tour) {
   const { t, trace } = tour;
   const input = el("input", { id: "tour-reference", type: "text", value: trace.translation, lang: trace.target, dir: "auto" });
-  const forced = el("form", { class: "tour-reference", on: { submit: (event) => { event.preventDefault(); tour.choose({ reference: input.value.trim() }); } } },
-    el("label", { for: "tour-reference" }, t("tour.teacher.reference")), input, el("button", { type: "submit" }, t("tour.teacher.score")));
-  const losses = trace.log_probability.map((value) => -value);
-  const point = (row) => tour.show(t("tour.teacher.cell", trace.target_tokens[row].piece), [
-    t("tour.teacher.seen", trace.shown_tokens.slice(0, row + 1).map(plain).join(" ")),
-    tex`-\\mathrm{log}P(${words(trace.target_tokens[row].piece)})=-\\mathrm{log}(${inTex(Math.exp(-losses[row]))})=${inTex(losses[row])}`,
-  ]);
-  const mean = losses.reduce((sum, each) => sum + each, 0) / losses.length;
-  const line = (target, row) => el("tr", { tabindex: 0, on: { mouseenter: () => point(row), focus: () => point(row) } },
-    el("td", {}, piece(trace.shown_tokens[row])), el("td", {}, piece(target)), el("td", {}, bar(Math.exp(-losses[row]), `${shown(100 * Math.exp(-losses[row]), 1)} %`)),
-    el("td", { class: "tour-number", "data-value": losses[row] }, shown(losses[row], 3)));
-  const table = el("div", { class: "tour-scroll" }, el("table", { class: "tour-meeting" }, el("caption", { class: "unseen" }, t("tour.teacher.parallel")),
-    el("thead", {}, el("tr", {}, [t("tour.teacher.shown"), t("tour.teacher.wanted"), t("tour.probability"), t("tour.teacher.loss")].map((name) => el("th", { scope: "col" }, name)))),
-    el("tbody", {}, trace.target_tokens.map(line)),
-    el("tfoot", {}, el("tr", {}, el("th", { scope: "row", colspan: 3 }, t("tour.teacher.mean")), el("td", { class: "tour-number", "data-value": mean }, shown(mean, 3))))));
-  point(tellingRow(trace.target_tokens));
-  return el("div", {}, forced, el("div", { class: "tour-pair tour-versus" },
-    el("section", {}, el("h4", {}, t("tour.teacher.parallel")), table), el("section", {}, el("h4", {}, t("tour.teacher.steps")), stepByStep(tour))));
+  const form = el("form", { class: "tour-reference", on: { submit: (event) => { event.preventDefault(); tour.choose({ reference: input.value.trim() }, "load"); } } },
+    el("label", { for: "tour-reference" }, t("teacher.reference")), input, el("button", { type: "submit", class: "button" }, t("teacher.score")));
+  const { target_tokens: target, shown_tokens: seen, log_probability: logs } = trace;
+  const point = (row) => tour.show(t("teacher.cell", target[row].piece), [t("teacher.seen", seen.slice(0, row + 1).map((each) => each.piece).join(" ")),
+    line`-\\mathrm{log}P(${words(target[row].piece)})=-\\mathrm{log}(${Math.exp(logs[row])})=${-logs[row]}`]);
+  const mean = -logs.reduce((sum, each) => sum + each, 0) / logs.length;
+  const loss = (value) => el("td", { class: "tour-number", "data-value": value }, shown(value, 3));
+  const table = box("scroll", el("table", { class: "tour-table" }, el("caption", { class: "unseen" }, t("teacher.parallel")),
+    el("thead", {}, el("tr", {}, ["shown", "wanted", "probability", "loss"].map((name) => el("th", { scope: "col" }, t(`teacher.${name}`))))),
+    el("tbody", {}, target.map((each, row) => el("tr", pointed(() => point(row)), el("td", {}, piece(seen[row])), el("td", {}, piece(each)),
+      el("td", {}, bar(Math.exp(logs[row]), percent(Math.exp(logs[row]), 1))), loss(-logs[row])))),
+    el("tfoot", {}, el("tr", {}, el("th", { scope: "row", colspan: 3 }, t("teacher.mean")), loss(mean)))));
+  point(tellingRow(target));
+  return box("stack", form, box("pair", el("section", {}, title(t("teacher.parallel")), table), el("section", {}, title(t("teacher.steps")), stepByStep(tour))));
 }
 
-/** The same tokens one after the other, with the candidates of each step. */
-function stepByStep(tour) {
-  const { t, usual } = tour;
-  const own = usual;
-  let at = Math.min(1, own.target_tokens.length - 1);
-  const box = el("div", { class: "tour-stepper" });
-  const draw = () => {
-    const before = own.shown_tokens.slice(0, at + 1);
-    const done = own.target_tokens[at];
-    box.replaceChildren(
-      el("div", { class: "tour-stepper-bar" },
-        el("button", { type: "button", disabled: at === 0, on: { click: () => { at -= 1; draw(); } } }, t("tour.step.back")),
-        el("span", {}, t("tour.step.number", at + 1, own.target_tokens.length)),
-        el("button", { type: "button", disabled: at === own.target_tokens.length - 1, on: { click: () => { at += 1; draw(); } } }, t("tour.step.next"))),
-      el("p", { class: "tour-written" }, before.map((each) => [piece(each), " "]), el("mark", {}, piece(done))),
-      tops(own.candidates[at].slice(0, 5).map((each) => ({ ...each, share: each.probability })), done.piece));
-  };
-  draw();
-  return box;
+/** The model's own pieces one after the other, with the candidates of each step. */
+function stepByStep({ t, usual: { target_tokens: target, shown_tokens: seen, candidates: found } }) {
+  const made = el("div");
+  const draw = (at) => made.replaceChildren(
+    box("player", el("button", { type: "button", class: "button", disabled: at === 0, on: { click: () => draw(at - 1) } }, t("step.back")),
+      plain(t("step.number", at + 1, target.length)),
+      el("button", { type: "button", class: "button", disabled: at === target.length - 1, on: { click: () => draw(at + 1) } }, t("step.next"))),
+    el("p", { class: "tour-written" }, seen.slice(0, at + 1).map((each) => [piece(each), " "]), el("mark", {}, piece(target[at]))),
+    candidates(t("softmax.caption"), found[at].slice(0, 5), target[at].piece));
+  draw(Math.min(1, target.length - 1));
+  return made;
 }
