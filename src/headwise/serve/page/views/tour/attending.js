@@ -23,7 +23,7 @@ function scoreLines(tour, query, key, score) {
   const shifted = Math.abs(score - known) > 1e-3 * Math.max(1, Math.abs(score)); // by relative positions
   const scaled = shifted ? known : score;
   const made = [line`\\as{query}{q}\\cdot \\as{key}{k}=${products(query, key, "query", "key")}=${product}`];
-  if (changed.scaling === false) made.push(tour.t("unscaled"));
+  if (changed.scaling === false) made.push(tour.say("unscaled"));
   else if (root) made.push(line`s=\\frac{\\as{query}{q}\\cdot \\as{key}{k}}{\\sqrt{${model.head_width}}}=\\frac{${product}}{${root}}=${scaled}`);
   else made.push(line`s=${product}\\times ${model.score_scale}=${scaled}`);
   if (shifted) made.push(line`s+b=${scaled}+${factor(score - scaled)}=${score}`);
@@ -42,18 +42,18 @@ function weightLine(scores, column, weight, open) {
 
 /** Queries, keys and values of one head for all tokens. */
 export function queryKeyValue(tour) {
-  const { t, trace } = tour;
+  const { say, trace } = tour;
   const { choosers, numbers, rows, columns } = attended(tour);
   const one = (name, tokens) => grid({ rows: tokens, columns: numbered(numbers[name][0].length), values: numbers[name], compact: true,
-    tint: `tour-tint-${name}`, quiet: name !== "query", first: [tellingRow(tokens), 0], caption: t(name), point: (row, column) =>
-      tour.show(t("qkv.cell", t(name), tokens[row].piece, column), [t(`qkv.${name}`, tokens[row].piece),
+    tint: `tour-tint-${name}`, quiet: name !== "query", first: [tellingRow(tokens), 0], caption: say(name), point: (row, column) =>
+      tour.show(say("qkv.cell", say(name), tokens[row].piece, column), [say(`qkv.${name}`, tokens[row].piece),
         line`\\as{${name}}{${name[0]}_{${words(tokens[row].piece)},${column}}}=\\sum_{i=1}^{${trace.model.width}}x_{i}W_{i,${column}}+b_{${column}}=${numbers[name][row][column]}`]) });
   return box("stack", choosers, box("three", one("query", rows), one("key", columns), one("value", columns)));
 }
 
 /** One query meets all keys: products, scores, weights, and the mean of the values. */
 export function attention(tour) {
-  const { t, trace } = tour;
+  const { say, trace } = tour;
   const { kind, choosers, numbers, rows, columns, ...head } = attended(tour);
   const [row, tokens] = following(tour, "asks", rows);
   const [weights, query, scores, values] = [head.weights[row], numbers.query[row], numbers.scores[row], numbers.value];
@@ -62,24 +62,24 @@ export function attention(tour) {
   const [keyLimit, valueLimit] = [largest(numbers.key), largest(values)];
   const point = (key) => {
     const each = query.map((value, index) => value * numbers.key[key][index]);
-    tour.show(t("meets", rows[row].piece, columns[key].piece), [...scoreLines(tour, query, numbers.key[key], scores[key]),
-      box("terms", plain(t("terms")), strip(each, t("terms"), undefined, "tour-wide")), open(key) ? weightLine(scores, key, weights[key], open) : t("behind")]);
+    tour.show(say("meets", rows[row].piece, columns[key].piece), [...scoreLines(tour, query, numbers.key[key], scores[key]),
+      box("terms", plain(say("terms")), strip(each, say("terms"), undefined, "tour-wide")), open(key) ? weightLine(scores, key, weights[key], open) : say("behind")]);
   };
-  const outcome = () => tour.show(t("output", rows[row].piece), [
+  const outcome = () => tour.show(say("output", rows[row].piece), [
     line`o_{0}=\\sum_{j}a_{j}v_{j,0}=${products(weights, values.map((value) => value[0]), "weight", "value")}=${output[0]}`]);
   const number2 = (value) => el("td", { class: "tour-number", "data-value": value }, shown(value));
   const meeting = (key) => el("tr", pointed(() => point(key), { class: open(key) ? "" : "tour-closed" }), el("th", { scope: "row" }, piece(columns[key])),
-    el("td", {}, strip(numbers.key[key], t("key"), keyLimit)), number2(dot(query, numbers.key[key])), number2(open(key) ? scores[key] : -Infinity),
-    el("td", { "data-value": weights[key] }, bar(weights[key], shown(weights[key], 3))), el("td", {}, strip(values[key], t("value"), valueLimit)));
+    el("td", {}, strip(numbers.key[key], say("key"), keyLimit)), number2(dot(query, numbers.key[key])), number2(open(key) ? scores[key] : -Infinity),
+    el("td", { "data-value": weights[key] }, bar(weights[key], shown(weights[key], 3))), el("td", {}, strip(values[key], say("value"), valueLimit)));
   const root = scaling(trace);
-  const names = [t("key"), "q · k", root ? `÷ ${shown(root)}` : `× ${shown(trace.model.score_scale)}`, t("weight"), t("value")];
+  const names = [say("key"), "q · k", root ? `÷ ${shown(root)}` : `× ${shown(trace.model.score_scale)}`, say("weight"), say("value")];
   const table = el("table", { class: "tour-table", on: { keydown: arrows(() => [...table.querySelectorAll("tr[tabindex]")], "ArrowUp", "ArrowDown") } },
-    el("caption", { class: "unseen" }, t("attention.caption", rows[row].piece)),
+    el("caption", { class: "unseen" }, say("attention.caption", rows[row].piece)),
     el("thead", {}, el("tr", {}, el("td"), names.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, columns.map((_, key) => meeting(key))),
-    el("tfoot", {}, el("tr", pointed(outcome), el("th", { scope: "row" }, t("sum")), el("td"), el("td"), el("td"),
-      el("td", {}, bar(1, shown(weights.reduce((sum, each) => sum + each, 0), 3))), el("td", {}, strip(output, t("sum"), valueLimit)))));
+    el("tfoot", {}, el("tr", pointed(outcome), el("th", { scope: "row" }, say("sum")), el("td"), el("td"), el("td"),
+      el("td", {}, bar(1, shown(weights.reduce((sum, each) => sum + each, 0), 3))), el("td", {}, strip(output, say("sum"), valueLimit)))));
   point(weights.indexOf(Math.max(...weights)));
-  return box("stack", choosers, tokens, box("asking", plain([t("query"), " ", piece(rows[row])]), strip(query, t("query"), undefined, "tour-wide")), box("scroll", table));
+  return box("stack", choosers, tokens, box("asking", plain([say("query"), " ", piece(rows[row])]), strip(query, say("query"), undefined, "tour-wide")), box("scroll", table));
 }
 
 /** The encoder's table of weights. */
@@ -87,26 +87,26 @@ export const selfAttention = (tour) => weightTable(tour, "encoder");
 
 /** Weights of the chosen head as lines between words and as numbers, with the computation of each. `open` tells what is not masked. */
 export function weightTable(tour, kind, open = () => true, leaks = () => false) {
-  const { t } = tour;
+  const { say } = tour;
   const { choosers, head, weights, numbers, rows, columns } = attended(tour, [kind]);
   const names = (tokens) => tokens.map((each) => each.piece);
-  const lines = wordLines({ from: names(rows), to: names(columns), heads: [{ name: t("head"), colour: head, weights }], upright: true, label: t("lines"),
+  const lines = wordLines({ from: names(rows), to: names(columns), heads: [{ name: say("head"), colour: head, weights }], upright: true, label: say("lines"),
     masked: (row, column) => !open(row, column) });
   const point = (row, column) => {
     lines.bring({ side: 0, index: row });
     const scores = numbers.scores[row];
-    tour.show(t("looks", rows[row].piece, columns[column].piece), [...scoreLines(tour, numbers.query[row], numbers.key[column], scores[column]),
+    tour.show(say("looks", rows[row].piece, columns[column].piece), [...scoreLines(tour, numbers.query[row], numbers.key[column], scores[column]),
       ...(open(row, column) ? [weightLine(scores, column, weights[row][column], (index) => open(row, index))]
-        : [line`${scores[column]}+(-\\infty)=-\\infty,\\quad e^{-\\infty}=0`, t("behind")]), leaks(row, column) && t("leak")]);
+        : [line`${scores[column]}+(-\\infty)=-\\infty,\\quad e^{-\\infty}=0`, say("behind")]), leaks(row, column) && say("leak")]);
   };
   const row = tellingRow(rows);
   return box("stack", choosers, box("pair", lines, grid({ rows, columns, values: weights, point, signed: false, limit: 1,
-    hidden: (i, j) => !open(i, j), leaks, first: [row, weights[row].indexOf(Math.max(...weights[row]))], caption: t("weights.caption"), corner: t("corner") })));
+    hidden: (i, j) => !open(i, j), leaks, first: [row, weights[row].indexOf(Math.max(...weights[row]))], caption: say("weights.caption"), corner: say("corner") })));
 }
 
 /** All heads of a layer as small pictures, one token's weights in each, and their outputs side by side. */
 export function multiHead(tour) {
-  const { t, trace, steps } = tour;
+  const { say, trace, steps } = tour;
   const { kind, layer, head, choosers, rows, columns } = attended(tour, KINDS, { heads: false });
   const [row, tokens] = following(tour, "asks", rows);
   const heads = trace.attention[kind][layer];
@@ -116,15 +116,15 @@ export function multiHead(tour) {
     const { role } = trace.roles.find((each) => each.kind === kind && each.layer === layer && each.head === index);
     return el("button", { type: "button", class: `tour-small${off(index) ? " tour-off" : ""}`, "aria-pressed": String(index === head), id: `tour-head-${index}`,
       style: { "--head": `var(--head-${index % 8})` }, on: { click: () => tour.chooseHead(kind, layer, index) } },
-    miniature(weights), plain(`${t("head")} ${index + 1}`), el("small", {}, t(off(index) ? "off" : `role.${role}`)));
+    miniature(weights), plain(`${say("head")} ${index + 1}`), el("small", {}, say(off(index) ? "off" : `role.${role}`)));
   };
-  const point = (index, column) => tour.show(t("headLooks", index + 1, rows[row].piece, columns[column].piece), [
+  const point = (index, column) => tour.show(say("headLooks", index + 1, rows[row].piece, columns[column].piece), [
     line`\\as{weight}{a}=${heads[index][row][column]}`,
     line`\\mathrm{head}_{${index + 1},0}=${products(heads[index][row], steps.query_key_value[kind][layer][index].value.map((each) => each[0]), "weight", "value")}=${outputs[index][0]}`,
-    t("multiHead.joined", heads.length, trace.model.head_width, heads.length * trace.model.head_width)]);
+    say("multiHead.joined", heads.length, trace.model.head_width, heads.length * trace.model.head_width)]);
   return box("stack", choosers, box("smalls", heads.map(small)), tokens,
-    grid({ rows: heads.map((_, index) => plain(`${t("head")} ${index + 1}`)), columns, values: heads.map((weights) => weights[row]), signed: false, limit: 1, point,
-      first: [head, heads[head][row].indexOf(Math.max(...heads[head][row]))], caption: t("multiHead.caption", rows[row].piece) }),
-    box("joined", plain(t("multiHead.concatenation")), outputs.map((output, index) =>
-      el("b", { style: { "--head": `var(--head-${index % 8})` } }, strip(output, `${t("head")} ${index + 1}`, largest(outputs))))));
+    grid({ rows: heads.map((_, index) => plain(`${say("head")} ${index + 1}`)), columns, values: heads.map((weights) => weights[row]), signed: false, limit: 1, point,
+      first: [head, heads[head][row].indexOf(Math.max(...heads[head][row]))], caption: say("multiHead.caption", rows[row].piece) }),
+    box("joined", plain(say("multiHead.concatenation")), outputs.map((output, index) =>
+      el("b", { style: { "--head": `var(--head-${index % 8})` } }, strip(output, `${say("head")} ${index + 1}`, largest(outputs))))));
 }

@@ -27,28 +27,28 @@ export function tellingRow(tokens) {
 const counting = (count) => Array.from({ length: count }, (_, index) => String(index + 1));
 
 /** The chosen kind among those of a station, its layer and head, and the choosers of all three. */
-export function attended(tour, kinds = KINDS, { heads = true, label = "kind", name = (kind) => tour.t(`kind.${kind}`), more } = {}) {
-  const { t, trace } = tour;
+export function attended(tour, kinds = KINDS, { heads = true, label = "kind", name = (kind) => tour.say(`kind.${kind}`), more } = {}) {
+  const { say, trace } = tour;
   const kind = kinds.includes(tour.get("kind")) ? tour.get("kind") : kinds[0];
   const [layer, head] = tour.head(kind);
   const layers = trace.attention[kind];
   const choosers = box("choosers",
-    kinds.length > 1 && chooser("kind", t(label), kinds.map(name), kinds.indexOf(kind), (index) => tour.choose({ kind: kinds[index] })),
-    layers.length > 1 && chooser("layer", t("layer"), counting(layers.length), layer, (index) => tour.chooseHead(kind, index, head)),
+    kinds.length > 1 && chooser("kind", say(label), kinds.map(name), kinds.indexOf(kind), (index) => tour.choose({ kind: kinds[index] })),
+    layers.length > 1 && chooser("layer", say("layer"), counting(layers.length), layer, (index) => tour.chooseHead(kind, index, head)),
     heads && layers[layer].length > 1 &&
-      chooser("head", t("head"), counting(layers[layer].length), head, (index) => tour.chooseHead(kind, layer, index)), more);
+      chooser("head", say("head"), counting(layers[layer].length), head, (index) => tour.chooseHead(kind, layer, index)), more);
   return { kind, layer, head, choosers, weights: layers[layer][head], numbers: tour.steps.query_key_value[kind][layer][head], ...sides(trace, kind) };
 }
 
 /** The chosen row among these tokens, and the buttons to choose it. */
 export function following(tour, label, tokens) {
   const row = Math.min(tour.get("row") ?? tellingRow(tokens), tokens.length - 1);
-  return [row, tokenRow(tour.t(label), tokens, row, (index) => tour.choose({ row: index }))];
+  return [row, tokenRow(tour.say(label), tokens, row, (index) => tour.choose({ row: index }))];
 }
 
 /** Choosers of the source or the target. */
 export function sideChooser(tour) {
   const names = ["source", "target"];
   const side = tour.get("side") ?? "source";
-  return [side, box("choosers", chooser("side", tour.t("side"), names.map((name) => tour.t(name)), names.indexOf(side), (index) => tour.choose({ side: names[index] })))];
+  return [side, box("choosers", chooser("side", tour.say("side"), names.map((name) => tour.say(name)), names.indexOf(side), (index) => tour.choose({ side: names[index] })))];
 }

@@ -16,9 +16,9 @@ function coloured(text) {
 }
 
 /** The blocks of code of a station, all of them open. */
-export function codeOf({ t, trace, station }) {
+export function codeOf({ say, trace, station }) {
   const blocks = trace.code.filter((each) => each.concept === station.code);
-  return el("section", { class: "tour-card", "aria-labelledby": "tour-code" }, el("h3", { id: "tour-code" }, t("code")), blocks.map(({ file, first, last, lines }) =>
-    el("details", { open: true }, el("summary", {}, el("code", {}, file), el("span", { class: "tour-number" }, t("code.lines", first, last))),
-      el("pre", { tabindex: 0, role: "region", "aria-label": `${file}, ${t("code.lines", first, last)}` }, el("code", {}, coloured(lines.join("\n")))))));
+  return el("section", { class: "tour-card", "aria-labelledby": "tour-code" }, el("h3", { id: "tour-code" }, say("code")), blocks.map(({ file, first, last, lines }) =>
+    el("details", { open: true }, el("summary", {}, el("code", {}, file), el("span", { class: "tour-number" }, say("code.lines", first, last))),
+      el("pre", { tabindex: 0, role: "region", "aria-label": `${file}, ${say("code.lines", first, last)}` }, el("code", {}, coloured(lines.join("\n")))))));
 }

@@ -25,7 +25,7 @@ export function makeGuide(context, changed) {
     context,
     trace: null, // what the figures show: the broken model's numbers while something is broken
     usual: null,
-    t: (key, ...values) => context.t(`tour.${key}`, ...values),
+    say: (key, ...values) => context.t(`tour.${key}`, ...values),
     count: (value) => value.toLocaleString(context.language),
     get: (name) => state.get(`tour.${name}`),
     get station() { return STATIONS.find((each) => each.id === tour.get("station")) ?? STATIONS[0]; },
@@ -52,7 +52,7 @@ export function makeGuide(context, changed) {
       const given = state.get("translation");
       tour.usual = await trace(given ? { translation: given } : {});
       const { attention } = tour.usual;
-      if (Object.values(attention).some((layers) => !layers.length || layers.includes(null))) throw new Error(tour.t("unfit"));
+      if (Object.values(attention).some((layers) => !layers.length || layers.includes(null))) throw new Error(tour.say("unfit"));
       tour.trace = tour.usual;
       const reference = tour.station.id === "teacher-forcing" && tour.get("reference");
       if (!tour.damage && !reference) return;

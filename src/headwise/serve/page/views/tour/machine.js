@@ -23,10 +23,10 @@ function columns(model) {
 }
 
 /** The picture for a trace; `open(station)` runs when a box is chosen. */
-export function machine(t, trace, open) {
+export function machine(say, trace, open) {
   const { model } = trace;
   const { encoder, decoder } = columns(model);
-  const box = (x, y, { part, station, key, thin }, text = t(key)) => {
+  const box = (x, y, { part, station, key, thin }, text = say(key)) => {
     const high = thin ? 15 : HIGH;
     const choose = () => open(station);
     const made = svg("g", { class: `tour-box${thin ? " tour-thin" : ""}`, "data-part": part, on: { click: choose } },
@@ -50,7 +50,7 @@ export function machine(t, trace, open) {
     const top = y + 4;
     const frame = svg("g", { class: "tour-box tour-frame", "data-part": part, on: { click: (event) => { if (event.target.closest(".tour-box") === frame) open(station); } } },
       svg("rect", { x: x - 8, y: top, width: WIDE + 16, height: floor - top, rx: 10 }),
-      svg("text", { x: x + WIDE / 2, y: top - 8, "text-anchor": "middle" }, `${t(`machine.${part}`)} × ${layers}`));
+      svg("text", { x: x + WIDE / 2, y: top - 8, "text-anchor": "middle" }, `${say(`machine.${part}`)} × ${layers}`));
     return { made: [frame, ...boxes], top, floor };
   };
   const left = stack(LEFT, encoder, model.encoder_layers, "encoder", "encoder");
@@ -62,23 +62,23 @@ export function machine(t, trace, open) {
   const crossY = Number(crossBox.getAttribute("y")) + HIGH / 2;
   const added = model.positions === "rotary" || model.positions === "relative" || model.positions === "none";
   const entrance = (x, side) => [
-    box(x, base - 40, { part: `${side}-positions`, station: "positions" }, (added ? "↻ " : "+ ") + t("machine.positions")),
-    box(x, base - 6, { part: `${side}-embedding`, station: "embeddings" }, t("machine.embedding")),
+    box(x, base - 40, { part: `${side}-positions`, station: "positions" }, (added ? "↻ " : "+ ") + say("machine.positions")),
+    box(x, base - 6, { part: `${side}-embedding`, station: "embeddings" }, say("machine.embedding")),
     box(x, base + 44, { part: `${side}-text`, station: side === "source" ? "tokenisation" : "teacher-forcing" }, side === "source" ? trace.text : trace.translation),
-    svg("text", { class: "tour-machine-side", x: x + WIDE / 2, y: base + 57, "text-anchor": "middle" }, t(side)),
+    svg("text", { class: "tour-machine-side", x: x + WIDE / 2, y: base + 57, "text-anchor": "middle" }, say(side)),
   ];
   const top = right.top - 26;
   const ceiling = top - 3 * HIGH - 24;
-  const made = svg("svg", { viewBox: `0 ${ceiling} 316 ${height + 4 - ceiling}`, class: "tour-machine", role: "group", "aria-label": t("machine") },
+  const made = svg("svg", { viewBox: `0 ${ceiling} 316 ${height + 4 - ceiling}`, class: "tour-machine", role: "group", "aria-label": say("machine") },
     svg("defs", {}, svg("marker", { id: "tour-arrow", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" },
       svg("path", { d: "M0 0L8 4L0 8z", class: "tour-arrow" }))),
     left.made, right.made,
     arrow(mid, base + 18, base - 4), arrow(far, base + 18, base - 4), arrow(mid, base - 66, left.floor - 1), arrow(far, base - 66, right.floor - 1),
     svg("path", { class: "tour-wire tour-memory", "data-part": "memory", d: `M${mid} ${left.top - 22}V${memory}H${(LEFT + WIDE + RIGHT) / 2}V${crossY}H${RIGHT - 1}`, "marker-end": "url(#tour-arrow)" }),
     entrance(LEFT, "source"), entrance(RIGHT, "target"),
-    arrow(far, right.top - 22, top + 1), box(RIGHT, top, { part: "linear", station: "linear" }, t("machine.linear")),
-    arrow(far, top - HIGH, top - HIGH - 9), box(RIGHT, top - HIGH - 10, { part: "softmax", station: "softmax" }, t("machine.softmax")),
-    arrow(far, top - 2 * HIGH - 10, top - 2 * HIGH - 19), box(RIGHT, top - 2 * HIGH - 20, { part: "search", station: "greedy" }, t("machine.search")));
+    arrow(far, right.top - 22, top + 1), box(RIGHT, top, { part: "linear", station: "linear" }, say("machine.linear")),
+    arrow(far, top - HIGH, top - HIGH - 9), box(RIGHT, top - HIGH - 10, { part: "softmax", station: "softmax" }, say("machine.softmax")),
+    arrow(far, top - 2 * HIGH - 10, top - 2 * HIGH - 19), box(RIGHT, top - 2 * HIGH - 20, { part: "search", station: "greedy" }, say("machine.search")));
   made.light = (lit) => {
     for (const each of made.querySelectorAll("[data-part]")) each.classList.toggle("tour-lit", lit.includes(each.dataset.part));
   };

@@ -34,7 +34,7 @@ export const view = {
         }
         if (mine !== turn) return;
         if (picture?.trace !== tour.usual) {
-          picture = Object.assign(machine(tour.t, tour.usual, tour.open), { trace: tour.usual });
+          picture = Object.assign(machine(tour.say, tour.usual, tour.open), { trace: tour.usual });
           replace(aside, picture, note(t("tour.machine.hint")));
         }
         drawList(tour, list);
@@ -76,35 +76,35 @@ function move(tour, step) {
 
 /** The stations in their groups, the present one marked, those before it as done. */
 function drawList(tour, list) {
-  const { t } = tour;
+  const { say } = tour;
   const at = STATIONS.indexOf(tour.station);
   const entry = (station, index) => el("li", {}, el("button", { type: "button", class: index < at ? "tour-done" : "", "aria-current": index === at ? "step" : null,
-    on: { click: () => tour.open(station.id) } }, el("span", { class: "tour-dot", "aria-hidden": "true" }, index + 1), t(`station.${station.id}`)));
-  const stations = GROUPS.map((group) => [el("h2", {}, t(`group.${group}`)), el("ol", {}, STATIONS.map((each, index) => each.group === group && entry(each, index)))]);
-  const progress = t("progress", at + 1, STATIONS.length);
+    on: { click: () => tour.open(station.id) } }, el("span", { class: "tour-dot", "aria-hidden": "true" }, index + 1), say(`station.${station.id}`)));
+  const stations = GROUPS.map((group) => [el("h2", {}, say(`group.${group}`)), el("ol", {}, STATIONS.map((each, index) => each.group === group && entry(each, index)))]);
+  const progress = say("progress", at + 1, STATIONS.length);
   replace(list, el("progress", { max: STATIONS.length, value: at + 1, "aria-label": progress }),
     matchMedia("(min-width: 62rem)").matches ? stations : el("details", {}, el("summary", {}, progress), stations));
 }
 
 function drawStation(tour, main, what) {
-  const { t, station } = tour;
+  const { say, station } = tour;
   const at = STATIONS.indexOf(station);
   const focused = main.contains(document.activeElement) ? document.activeElement : {};
   const working = el("div", { class: "tour-working", role: "status" });
   tour.show = (title, lines) => replace(working, el("strong", {}, el("bdi", {}, title)), lines.map((line) => (typeof line === "string" ? el("p", {}, line) : line)));
   const button = (step, key) => {
     const other = STATIONS[at + step];
-    return el("button", { type: "button", class: `button tour-${key}`, disabled: !other, on: { click: () => move(tour, step) } }, t(key),
-      other && el("b", {}, t(`station.${other.id}`)));
+    return el("button", { type: "button", class: `button tour-${key}`, disabled: !other, on: { click: () => move(tour, step) } }, say(key),
+      other && el("b", {}, say(`station.${other.id}`)));
   };
   replace(main,
-    el("p", { class: "tour-count" }, t("progress", at + 1, STATIONS.length)), el("h2", { tabindex: -1 }, t(`station.${station.id}`)),
-    el("p", { class: "tour-text" }, t(textKey(tour))),
-    el("section", { class: "tour-card tour-figure", "aria-label": t("numbers") }, station.figure(tour), working),
-    el("section", { class: "tour-card tour-formula", "aria-labelledby": "tour-formula" }, el("h3", { id: "tour-formula" }, t("formula")),
+    el("p", { class: "tour-count" }, say("progress", at + 1, STATIONS.length)), el("h2", { tabindex: -1 }, say(`station.${station.id}`)),
+    el("p", { class: "tour-text" }, say(textKey(tour))),
+    el("section", { class: "tour-card tour-figure", "aria-label": say("numbers") }, station.figure(tour), working),
+    el("section", { class: "tour-card tour-formula", "aria-labelledby": "tour-formula" }, el("h3", { id: "tour-formula" }, say("formula")),
       station.formulas({ ...tour.trace.model, scaled: tour.steps.embedding.scale !== 1 }).map((tex) => formula(tex, true))),
     breakIt(tour, tour.damages), codeOf(tour),
-    el("nav", { class: "tour-steps", "aria-label": t("steps") }, button(-1, "previous"), button(1, "next")));
+    el("nav", { class: "tour-steps", "aria-label": say("steps") }, button(-1, "previous"), button(1, "next")));
   if (what === "station") {
     main.querySelector("h2").focus({ preventScroll: true });
     if (main.getBoundingClientRect().top < 0) main.scrollIntoView();
