@@ -26,7 +26,7 @@ class Newcomer:
         self.visit("Tour")
         self.page.get_by_role("textbox", name="Sentence").fill(SENTENCE)
         self.page.get_by_role("navigation", name="Stations of the tour").get_by_role("button", name=title, exact=True).click()
-        self.page.get_by_role("heading", name=title, exact=True).wait_for()
+        self.page.get_by_role("article").get_by_role("heading", name=title, exact=True).wait_for()
         until(self.page, f"document.querySelector('main').textContent.includes({SENTENCE[:12]!r}) && !document.querySelector('[aria-busy]')")
         return self.page.get_by_role("region", name="The numbers of your sentence")
 
@@ -80,7 +80,7 @@ def test_5_how_sure_was_the_model_of_a_word_and_what_else_was_likely(newcomer: N
 
 def test_6_may_a_word_see_the_words_after_it(newcomer: Newcomer) -> None:
     figure = newcomer.station("Masked attention")
-    figure.get_by_role("gridcell").nth(1).click()
+    figure.get_by_role("row").nth(1).get_by_role("gridcell").nth(1).click()
     assert "the weight is exactly 0" in newcomer.computation
 
 

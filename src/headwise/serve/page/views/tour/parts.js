@@ -4,7 +4,7 @@ import { el } from "../../core/dom.js";
 
 export const box = (name, ...children) => el("div", { class: `tour-${name}` }, ...children);
 export const note = (...children) => el("p", { class: "tour-note" }, ...children);
-export const title = (text) => el("h4", {}, text);
+export const title = (text) => el("h3", {}, text);
 export const numbered = (count) => Array.from({ length: count }, (_, index) => String(index));
 export const plain = (text) => el("span", {}, text);
 
