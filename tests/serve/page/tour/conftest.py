@@ -1,15 +1,13 @@
 """A server with a small taught translator of two encoder layers, and the tour of one of its sentences in a browser."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headwise.decode.translator import Translator
 from headwise.models.folder.load import save_model
-from tests.serve.page.conftest import Watched
-from tests.serve.page.tour.tour_page import SHAPE_OF_TOUR, Reference, TourPage, reference
+from tests.serve.page.tour.tour_page import SHAPE_OF_TOUR, Reference, TourPage, opened, reference
 from tests.serve.running import RunningServer, running_server
 from tests.taught import taught
 
@@ -37,12 +35,5 @@ def model(tour_translator: Translator) -> Reference:
 
 @pytest.fixture
 def tour(browser: Any, tour_server: RunningServer, request: pytest.FixtureRequest) -> Iterator[TourPage]:
-    """The tour in a page of its own, of the size and the scheme of a parameter; afterwards nothing may have gone wrong."""
-    context = browser.new_context(**{"locale": "en-GB", "viewport": {"width": 1440, "height": 1600}, **getattr(request, "param", {})})
-    watched = Watched(context.new_page(), tour_server.url)
-    watched.page.on("console", watched.note_console)
-    watched.page.on("pageerror", lambda error: watched.problems.append(f"error: {error}"))
-    watched.page.on("request", watched.note_request)
-    yield TourPage(watched)
-    context.close()
-    assert not watched.problems
+    """The tour in a page of its own, with the options of a parameter; afterwards nothing may have gone wrong."""
+    yield from opened(browser, tour_server, **getattr(request, "param", {}))

@@ -27,7 +27,9 @@ def computed(text: str, *wanted: float) -> None:
 def test_tokenisation(tour: TourPage, model: Reference) -> None:
     page = tour.open("tokenisation")
     chips = page.locator(".tour-chip")
-    shown = chips.evaluate_all("(all) => all.map((each) => [each.querySelector('bdi').textContent, each.querySelector('code').textContent])")
+    shown = chips.evaluate_all(
+        "(all) => all.map((each) => [each.querySelector('bdi').textContent, each.querySelector('code').textContent])"
+    )
     ids = [*model.source.tolist(), *model.target.tolist()]
     pieces = [*model.pieces["source"], *model.pieces["target"]]
     assert shown == [[piece, str(token)] for piece, token in zip(pieces, ids, strict=True)]
@@ -48,10 +50,19 @@ def test_embeddings(tour: TourPage, model: Reference) -> None:
 def test_positions(tour: TourPage, model: Reference) -> None:
     tour.open("positions")
     width = model.memory.size(-1)
-    table = [[(math.sin, math.cos)[i % 2](t / 10000 ** (i // 2 * 2 / width)) for i in range(8)] for t in range(len(model.source))]
+    table = [
+        [(math.sin, math.cos)[i % 2](t / 10000 ** (i // 2 * 2 / width)) for i in range(8)]
+        for t in range(len(model.source))
+    ]
     same(tour.grid(), torch.tensor(table))
     entering = model.model._enter(
-        model.source[None], torch.arange(len(model.source)), model.model.source_embedding, model.model.source_positions, None, None, None
+        model.source[None],
+        torch.arange(len(model.source)),
+        model.model.source_embedding,
+        model.model.source_positions,
+        None,
+        None,
+        None,
     )
     computed(tour.point(2, 1), table[2][1], float(entering[0, 2, 1]))
 
@@ -80,7 +91,8 @@ def test_attention_of_one_query(tour: TourPage, model: Reference) -> None:
 
 
 @pytest.mark.parametrize(
-    ("station", "kind"), [("self-attention", "encoder"), ("masked-attention", "decoder"), ("encoder-decoder-attention", "cross")]
+    ("station", "kind"),
+    [("self-attention", "encoder"), ("masked-attention", "decoder"), ("encoder-decoder-attention", "cross")],
 )
 def test_weights(tour: TourPage, model: Reference, station: str, kind: str) -> None:
     tour.open(station, **{f"head_{kind}": [1, 1]})
@@ -157,14 +169,21 @@ def test_softmax(tour: TourPage, model: Reference) -> None:
     best = model.logits[1].softmax(-1).topk(10)
     same(tour.data(".tour-bars li"), best.values)
     tour.page.locator(".tour-bars li").nth(1).hover()
-    computed(tour.computation(), float(model.logits[1, best.indices[1]]), float(model.logits[1].logsumexp(-1)), float(best.values[1]))
+    computed(
+        tour.computation(),
+        float(model.logits[1, best.indices[1]]),
+        float(model.logits[1].logsumexp(-1)),
+        float(best.values[1]),
+    )
 
 
 def test_decoder_layers_by_the_logit_lens(tour: TourPage, model: Reference) -> None:
     tour.open("decoder")
-    states = [model.seen["decoder.layers.0.self_norm"][0], *(model.state("decoder", layer, "feed_forward") for layer in (0, 1))]
-    norm = model.model.decoder.final_norm
-    assert norm is not None
+    states = [
+        model.seen["decoder.layers.0.self_norm"][0],
+        *(model.state("decoder", layer, "feed_forward") for layer in (0, 1)),
+    ]
+    norm: Any = model.model.decoder.final_norm
     lens = [model.model.output_projection(norm(each)).softmax(-1).max(-1).values for each in reversed(states)]
     same(tour.grid(), torch.stack(lens))
 
@@ -204,7 +223,8 @@ def test_greedy_search(tour: TourPage, model: Reference) -> None:
 def test_beam_search(tour: TourPage, model: Reference) -> None:
     page = tour.open("beam", beam=2)
     outcome = page.locator(".tour-outcome").first.inner_text()
-    assert TRANSLATION in outcome and "Beam search (2)" in outcome
+    assert TRANSLATION in outcome
+    assert "Beam search (2)" in outcome
     computed(tour.computation(), float(model.log_probability.sum()))
     assert page.get_by_role("group", name="Tree of the beam search").is_visible()
     page.get_by_role("radio", name="4").check()

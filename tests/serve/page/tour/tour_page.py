@@ -19,15 +19,33 @@ from headwise.nn.positions import PositionEncoding
 from headwise.nn.stack import Layer, Stack
 from headwise.recipe import replaced
 from tests.serve.page.conftest import Watched, until
+from tests.serve.running import RunningServer
 from tests.taught import SHAPE, SOURCES, TARGETS
 
 SHAPE_OF_TOUR = replaced(SHAPE, {"encoder.layers": 2, "attention.heads": 2})
 SENTENCE, TRANSLATION = SOURCES[3], TARGETS[3]
 
-STATIONS = (
-    "tokenisation embeddings positions query-key-value attention self-attention multi-head-attention feed-forward "
-    "add-norm encoder masked-attention encoder-decoder-attention linear softmax decoder model teacher-forcing greedy beam"
-).split()
+STATIONS = [
+    "tokenisation",
+    "embeddings",
+    "positions",
+    "query-key-value",
+    "attention",
+    "self-attention",
+    "multi-head-attention",
+    "feed-forward",
+    "add-norm",
+    "encoder",
+    "masked-attention",
+    "encoder-decoder-attention",
+    "linear",
+    "softmax",
+    "decoder",
+    "model",
+    "teacher-forcing",
+    "greedy",
+    "beam",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +79,8 @@ class Reference:
         """Queries, keys or values of all heads, [H, positions, K]."""
         stack, block = ("encoder" if kind == "encoder" else "decoder"), ("cross" if kind == "cross" else "self")
         made = self.seen[f"{stack}.layers.{layer}.{block}_attention.{part}"][1]
-        return made.unflatten(-1, (self.attention(kind, layer).heads, -1)).transpose(0, 1)
+        heads = self.attention(kind, layer).heads
+        return made.view(len(made), heads, -1).transpose(0, 1)
 
     def state(self, stack: str, layer: int, block: str) -> Tensor:
         """The residual path after a sublayer."""
@@ -69,7 +88,9 @@ class Reference:
 
 
 @torch.inference_mode()
-def reference(translator: Translator, text: str = SENTENCE, translation: str = TRANSLATION, damage: Any = None) -> Reference:
+def reference(
+    translator: Translator, text: str = SENTENCE, translation: str = TRANSLATION, damage: Any = None
+) -> Reference:
     """The pass of a pair; `damage` changes a copy of the model first."""
     model = copy.deepcopy(translator.model)
     assert isinstance(model, EncoderDecoder)
@@ -101,7 +122,10 @@ def reference(translator: Translator, text: str = SENTENCE, translation: str = T
         source,
         shown,
         target,
-        {name: tokenizer.pieces(ids.tolist()) for name, ids in (("source", source), ("shown", shown), ("target", target))},
+        {
+            name: tokenizer.pieces(ids.tolist())
+            for name, ids in (("source", source), ("shown", shown), ("target", target))
+        },
         seen,
         {kind: tuple(each[0] for each in layers) for kind, layers in weights.items()},
         encoded.memory[0],
@@ -129,13 +153,15 @@ def without_mask(model: EncoderDecoder) -> None:
 def without_first_cross_head(model: EncoderDecoder) -> None:
     """Its columns of the output projection of the first layer are zero."""
     layer = model.decoder.layers[0]
-    assert isinstance(layer, Layer) and layer.cross_attention is not None
+    assert isinstance(layer, Layer)
+    assert layer.cross_attention is not None
     layer.cross_attention.output.weight.data[:, : layer.cross_attention.head_width] = 0
 
 
 def with_memory_of_first_layer(model: EncoderDecoder) -> None:
     assert isinstance(model.encoder, Stack)
-    model.encoder = Stack(list(model.encoder.layers)[:1], model.encoder.final_norm)
+    first: Any = model.encoder.layers[0]
+    model.encoder = Stack([first], model.encoder.final_norm)
 
 
 @dataclass
@@ -152,22 +178,31 @@ class TourPage:
     def open(self, station: str, **state: Any) -> Any:
         """Open a station by its address; what is chosen there is part of it."""
         values = {"text": SENTENCE, "source": "en", "target": "de", "tour.station": station}
-        values |= {f"tour.{name.replace('_', '.')}": f"~{json.dumps(value)}" if not isinstance(value, str) else value for name, value in state.items()}
+        if "model" in state:
+            values["model"] = state.pop("model")
+        for name, value in state.items():
+            values[f"tour.{name.replace('_', '.')}"] = value if isinstance(value, str) else f"~{json.dumps(value)}"
         self.page.goto("about:blank")
-        self.page.goto(f"{self.watched.url}/#tour?" + "&".join(f"{key}={quote(value)}" for key, value in values.items()))
+        self.page.goto(
+            f"{self.watched.url}/#tour?" + "&".join(f"{key}={quote(value)}" for key, value in values.items())
+        )
         self.settle()
         return self.page
 
     def settle(self) -> None:
         """Wait until the station is drawn, and what it asked for has come."""
         until(self.page, "!!document.querySelector('.tour-count') && !document.querySelector('.tour-main[aria-busy]')")
-        until(self.page, "![...document.querySelectorAll('.tour-note')].some((each) => each.textContent === 'Computing …')")
+        until(
+            self.page,
+            "![...document.querySelectorAll('.tour-note')].some((each) => each.textContent === 'Computing …')",
+        )
 
     def grid(self, number: int = 0) -> list[list[float]]:
         """The numbers of a grid of the figure, as they are shown."""
         table = self.page.locator(".tour-figure table[role=grid]").nth(number)
         rows: list[list[float]] = table.evaluate(
-            "(table) => [...table.tBodies[0].rows].map((row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.value)))"
+            "(table) => [...table.tBodies[0].rows].map("
+            "(row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.value)))"
         )
         return rows
 
@@ -183,8 +218,22 @@ class TourPage:
 
     def data(self, selector: str) -> list[float]:
         """The numbers that elements of the main part carry."""
-        found = self.page.locator(f".tour-main {selector}").evaluate_all("(all) => all.map((each) => each.dataset.value)")
+        found = self.page.locator(f".tour-main {selector}").evaluate_all(
+            "(all) => all.map((each) => each.dataset.value)"
+        )
         return [float(each) for each in found]
+
+
+def opened(browser: Any, server: RunningServer, **options: Any) -> Iterator[TourPage]:
+    """The tour in a page of its own; afterwards nothing may have gone wrong in it."""
+    context = browser.new_context(**{"locale": "en-GB", "viewport": {"width": 1440, "height": 1600}, **options})
+    watched = Watched(context.new_page(), server.url)
+    watched.page.on("console", watched.note_console)
+    watched.page.on("pageerror", lambda error: watched.problems.append(f"error: {error}"))
+    watched.page.on("request", watched.note_request)
+    yield TourPage(watched)
+    context.close()
+    assert not watched.problems
 
 
 def numbers_in(text: str) -> Iterator[float]:
