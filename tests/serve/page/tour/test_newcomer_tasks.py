@@ -7,7 +7,7 @@ import pytest
 from tests.serve.page.conftest import until
 from tests.serve.page.tour.tour_page import SENTENCE, TRANSLATION, TourPage, numbers_in
 
-SECONDS = 20_000  # milliseconds that a newcomer waits
+SECONDS = 60_000  # milliseconds that a newcomer waits
 
 
 class Newcomer:

@@ -25,6 +25,9 @@ from tests.taught import SHAPE, SOURCES, TARGETS
 SHAPE_OF_TOUR = replaced(SHAPE, {"encoder.layers": 2, "attention.heads": 2})
 SENTENCE, TRANSLATION = SOURCES[3], TARGETS[3]
 
+SECONDS = 60.0
+"""How long a busy machine may take for a station."""
+
 STATIONS = [
     "tokenisation",
     "embeddings",
@@ -191,11 +194,10 @@ class TourPage:
 
     def settle(self) -> None:
         """Wait until the station is drawn, and what it asked for has come."""
-        until(self.page, "!!document.querySelector('.tour-count') && !document.querySelector('.tour-main[aria-busy]')")
-        until(
-            self.page,
-            "![...document.querySelectorAll('.tour-note')].some((each) => each.textContent === 'Computing …')",
-        )
+        drawn = "!!document.querySelector('.tour-count') && !document.querySelector('.tour-main[aria-busy]')"
+        until(self.page, drawn, SECONDS)
+        notes = "[...document.querySelectorAll('.tour-note')]"
+        until(self.page, f"!{notes}.some((each) => each.textContent === 'Computing …')", SECONDS)
 
     def grid(self, number: int = 0) -> list[list[float]]:
         """The numbers of a grid of the figure, as they are shown."""

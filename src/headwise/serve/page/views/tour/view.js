@@ -10,7 +10,7 @@ import { box, note } from "./parts.js";
 import { GROUPS, STATIONS } from "./stations.js";
 
 const SENTENCE = ["text", "source", "target", "model", "translation"];
-const BUSY = "input, textarea, select, summary, pre, [role=grid], [role=group] button, .tour-table, .word-lines, .search-tree";
+const BUSY = "input, textarea, select, summary, pre, [role=grid], [role=group] button, .tour-table, .tour-working, .word-lines, .search-tree";
 let leave = [];
 
 export const view = {
@@ -90,7 +90,7 @@ function drawStation(tour, main, what) {
   const { say, station } = tour;
   const at = STATIONS.indexOf(station);
   const focused = main.contains(document.activeElement) ? document.activeElement : {};
-  const working = el("div", { class: "tour-working", role: "status" });
+  const working = el("div", { class: "tour-working", role: "status", tabindex: 0 });
   tour.show = (title, lines) => replace(working, el("strong", {}, el("bdi", {}, title)), lines.map((line) => (typeof line === "string" ? el("p", {}, line) : line)));
   const button = (step, key) => {
     const other = STATIONS[at + step];
@@ -101,7 +101,7 @@ function drawStation(tour, main, what) {
     el("p", { class: "tour-count" }, say("progress", at + 1, STATIONS.length)), el("h2", { tabindex: -1 }, say(`station.${station.id}`)),
     el("p", { class: "tour-text" }, say(textKey(tour))),
     el("section", { class: "tour-card tour-figure", "aria-label": say("numbers") }, station.figure(tour), working),
-    el("section", { class: "tour-card tour-formula", "aria-labelledby": "tour-formula" }, el("h3", { id: "tour-formula" }, say("formula")),
+    el("section", { class: "tour-card tour-formula", "aria-labelledby": "tour-formula", tabindex: 0 }, el("h3", { id: "tour-formula" }, say("formula")),
       station.formulas({ ...tour.trace.model, scaled: tour.steps.embedding.scale !== 1 }).map((tex) => formula(tex, true))),
     breakIt(tour, tour.damages), codeOf(tour),
     el("nav", { class: "tour-steps", "aria-label": say("steps") }, button(-1, "previous"), button(1, "next")));
