@@ -88,7 +88,12 @@ export function makeTargetPane(context, actions) {
         parts.push(sentence.text.slice(at) + sentence.separator);
       });
       root.lang = session.target;
+      const held = root.contains(document.activeElement) ? place(document.activeElement) : null;
+      const opened = root.querySelector("[aria-expanded]");
+      const kept = opened && place(opened);
       replace(root, parts);
+      if (kept) this.word(...kept)?.setAttribute("aria-expanded", "true");
+      if (held) this.focusWord(...held);
     },
     word(sentence, index) { return root.querySelector(`.word[data-sentence="${sentence}"][data-word="${index}"]`); },
     focusWord(sentence, index) { this.word(sentence, index)?.focus(); },
