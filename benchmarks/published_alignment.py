@@ -1,6 +1,7 @@
-"""Alignment error rate of published Marian models: the head that Marian trained, and the mean over a layer's heads.
+"""Alignment error rate between English and French: the head that a model aligns by, and the mean over a layer's heads.
 
     python benchmarks/published_alignment.py --models opus-mt-en-fr opus-mt-fr-en
+    python benchmarks/published_alignment.py --models bundled                        # in both directions
 
 The reference is benchmarks/alignment_gold_en_fr.tsv: 46 pairs of tatoeba.org (CC-BY 2.0 FR), annotated with sure links
 and possible ones, before any alignment of a model was seen, and used in both directions. The given translations are
@@ -17,7 +18,7 @@ from rows import Row, add_output, show, write
 from headwise.decode.alignment import align, lettered
 from headwise.decode.sentence_search import SentenceSearch
 from headwise.decode.translator import Translator
-from headwise.text.language.codes import short_code
+from headwise.text.language.codes import Direction, short_code
 
 GOLD = Path(__file__).parent / "alignment_gold_en_fr.tsv"
 
@@ -28,12 +29,15 @@ def main() -> None:
     add_output(parser)
     args = parser.parse_args()
     rows: list[Row] = []
+    gold = read_gold(GOLD)
     for folder in args.models:
         with Translator(folder) as translator:
-            source, target = translator.directions[0]
-            gold = read_gold(GOLD)
-            turned = gold if short_code(source) == "en" else [turn(*pair) for pair in gold]
-            rows.append({"model": folder.name, "direction": f"{source}-{target}", **measured(translator, turned)})
+            for source, target in translator.directions:
+                if {short_code(source), short_code(target)} != {"en", "fr"}:
+                    continue
+                turned = gold if short_code(source) == "en" else [turn(*pair) for pair in gold]
+                found = measured(translator, turned, (source, target))
+                rows.append({"model": folder.name, "direction": f"{source}-{target}", **found})
     show(rows, ["model", "direction", "as used", "layer mean", "layer mean, punctuation apart"])
     write(rows, args.json)
 
@@ -43,11 +47,11 @@ def turn(source: str, target: str, *links: set[tuple[int, int]]) -> tuple[Any, .
     return target, source, *({(t, s) for s, t in each} for each in links)
 
 
-def measured(translator: Translator, gold: list[Any]) -> Row:
-    """The alignment error rates of a model, in percent."""
+def measured(translator: Translator, gold: list[Any], direction: Direction) -> Row:
+    """The alignment error rates of a model in a direction, in percent."""
     sources, targets = [pair[0] for pair in gold], [pair[1] for pair in gold]
     sentences: SentenceSearch = translator._sentences
-    frame = translator._framer.frame(None, None)
+    frame = translator._framer.frame(*direction)
     ids = [translator._framer.source_ids(source, frame) for source in sources]
     used = sentences.align_texts(ids, targets, frame)
     tokenizer = translator.tokenizer

@@ -10,58 +10,45 @@ for the rest, one GPU.
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from corpora import EVERYDAY, LANGUAGES, english_text, lines, some, thinned, tokenizer_sample, write_lines
-from pairs import cross_pairs, good_pairs, is_faithful, openings, phrasebook, read_pairs, write_pairs
+from pairs import cross_pairs, is_faithful, openings, phrasebook, read_pairs, write_pairs
 
 VOCABULARY = 28_000
 PARLIAMENT = {"de": 750_000, "fr": 400_000, "it": 650_000}
 """Pairs of Europarl that are learnt from."""
-GENERAL = {"de": 450_000, "fr": 850_000, "it": 350_000, "hi": 350_000}
+GENERAL = {"de": 550_000, "fr": 750_000, "it": 350_000, "hi": 350_000}
 """English lines of general text that are translated into each language."""
-SPEECH = 150_000
-"""Lines of Europarl that OPUS-MT translates in each direction, beside what people translated."""
-ARTICLES = 250_000
+ARTICLES = 350_000
 """Lines of the German Wikipedia that are translated."""
 WORD_PAIRS = 500_000
 """Sentence pairs per language that single words are learnt from."""
-PROCESSES = 7
-"""Translating processes on one GPU: while one reads text, another computes."""
-LINES_PER_PROCESS = 200_000
 
-RECIPES = Path(__file__).resolve().parents[2] / "recipes" / "bundled"
+RECIPE = Path(__file__).resolve().parents[2] / "recipes" / "bundled" / "student.toml"
 DIRECTIONS = [pair for language in LANGUAGES for pair in (("en", language), (language, "en"))]
 FRENCH = [pair for pair in DIRECTIONS if "fr" in pair]
 OTHERS = [pair for pair in DIRECTIONS if "fr" not in pair]
-LAST = 3
-"""The last round: longer training of the student, with what the second teacher made."""
-SHARED = ("data", "tokenizer", "parliament", "words", "phrases", "again")
-"""What all rounds use."""
-
-BACK = """
-[[data.train]]
-source_language = "en"
-target_language = "{language}"
-pairs = "back/en-{language}.tsv"
-weight = 0
-reverse_weight = 1
-
-[[data.train]]
-source_language = "en"
-target_language = "{language}"
-pairs = "back/{language}-en.tsv"
-reverse_weight = 0
-"""
-"""The translations of the first round, as corpora of the second teacher: it learns to write what people wrote."""
+ROUNDS = {
+    1: ("train.steps=2500", "data.noise.preset=none", "data.noise.typos=0"),
+    2: ("train.steps=4967", "data.noise.preset=none", "data.noise.typos=0"),
+    3: ("train.steps=8945", "train.learning_rate=0.0015"),
+}
+"""Settings of each round of training. The last one has noise, and the rate that the recipe names is for new weights."""
+LAST = max(ROUNDS)
+ALIGNMENT_HEAD = (0, 7)
+"""Layer and head of the decoder that link words best, by `best head` of benchmarks/alignment.py."""
+SHARED = ("data", "tokenizer", "parliament", "words", "phrases", "french", "again")
+"""What all rounds use, as far as it is there."""
 
 Direction = tuple[str, str]
 
@@ -79,14 +66,21 @@ class Folders:
     def text(self, direction: Direction) -> Path:
         return self.work / "texts" / f"{'-'.join(direction)}.{direction[0]}"
 
+    def student(self, number: int) -> Path:
+        return self.work / f"round-{number}" / "student"
+
     def round(self, number: int) -> Path:
-        """The folder of a round, with links to what all rounds use."""
+        """The folder of a round, with links to what it learns from."""
         folder = self.work / f"round-{number}"
         folder.mkdir(exist_ok=True)
-        for name in SHARED:
-            link = folder / name
-            if not link.is_symlink():
-                link.symlink_to(self.data if name == "data" else self.work / name, target_is_directory=True)
+        places = {name: self.data if name == "data" else self.work / name for name in SHARED}
+        if number > 1:
+            places["synthetic"] = self.work / f"translations-{number - 1}"
+        if number == LAST:
+            places["cross"] = self.work / "cross"
+        for name, place in places.items():
+            if place.is_dir() and not (folder / name).is_symlink():
+                (folder / name).symlink_to(place, target_is_directory=True)
         return folder
 
 
@@ -163,10 +157,6 @@ def make_texts(at: Folders) -> None:
         other = some(at.data, f"mono/wikipedia.{language}", ARTICLES)
         for name in (f"mono/common-voice.{language}", *(f"en-{language}/{name}.{language}" for name in EVERYDAY)):
             other += lines(at.data, name)
-        if language == "fr":
-            spoken, speech = (read_pairs(at.work / "parliament" / f"en-{code}.tsv") for code in ("de", "fr"))
-            english += [text for text, _ in thinned(spoken, SPEECH, "english")]
-            other += [text for _, text in thinned(speech, SPEECH, "french")]
         write_lines(at.text(("en", language)), dict.fromkeys(english))
         write_lines(at.text((language, "en")), dict.fromkeys(other))
 
@@ -186,103 +176,76 @@ def make_again(at: Folders) -> None:
     _translate(inside, inside.work, {("fr", "en"): at.opus / "opus-mt-fr-en"})
 
 
-def make_back(at: Folders) -> None:
-    """Translate with the model of the first round, for the teacher of the second."""
-    _translate(at, at.round(2) / "back", dict.fromkeys(OTHERS, at.round(1) / "student"))
+def make_student(at: Folders, round: int) -> None:
+    """Train the model on what there is by now; each round goes on from the weights of the one before."""
+    folder = write_recipe(at, round)
+    start = ("--init", at.student(round - 1), "--set", "text.folder=") if round > 1 else ()
+    settings = (*ROUNDS[round], *at.settings)
+    headwise("train", "student.toml", "--out", "student", *start, "--set", *settings, inside=folder)
 
 
-def make_teacher(at: Folders, round: int) -> None:
-    """Train the teacher of German, Italian and Hindi; in the second round on the first one's translations too."""
-    recipe = (RECIPES / "teacher.toml").read_text(encoding="utf-8")
-    if round > 1:
-        recipe += "".join(BACK.format(language=language) for language in LANGUAGES if language != "fr")
-    _train(at, round, "teacher", recipe)
+def write_recipe(at: Folders, round: int) -> Path:
+    """Write the recipe of a round into its folder: without the corpora that are made later.
+
+    The model of the first round is weak: what it translates is only learnt in the direction of what people wrote.
+    """
+    folder = at.round(round)
+    blocks = []
+    for block in RECIPE.read_text(encoding="utf-8").split("\n\n"):
+        made = re.search(r'^pairs = "(.*)"$', block, re.MULTILINE)
+        if made is None or (folder / made[1]).exists():
+            blocks.append(_only_back(block) if round == 2 and made and made[1].startswith("synthetic/") else block)
+    text = "\n\n".join(blocks).replace("[data]\n", '[data]\nfolder = "."\ncache = "cache"\n')
+    (folder / "student.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def _only_back(block: str) -> str:
+    """The corpus in one direction only: into the language that people wrote."""
+    weights = "weight = 0\nreverse_weight = 1" if '"synthetic/en-' in block else "reverse_weight = 0"
+    return "\n".join([line for line in block.split("\n") if "weight" not in line] + [weights])
 
 
 def make_translations(at: Folders, round: int) -> None:
-    """Translate into and from the other languages with the teacher."""
-    _translate(at, at.round(round) / "synthetic", dict.fromkeys(OTHERS, at.round(round) / "teacher"))
+    """Translate into and from the other languages with the model of a round: in the first one every second line."""
+    folder, models = at.work / f"translations-{round}", dict.fromkeys(OTHERS, at.student(round))
+    if round == 1:
+        for pair in OTHERS:
+            text = at.text(pair).read_text(encoding="utf-8").split("\n")[:-1]
+            write_lines(replace(at, work=folder).text(pair), text[::2])
+        at = replace(at, work=folder)
+    _translate(at, folder, models)
 
 
-def make_cross(at: Folders, round: int) -> None:
+def make_cross(at: Folders) -> None:
     """Make pairs of two languages other than English."""
-    folder = at.round(round)
-    for direction in FRENCH:
-        name = f"{'-'.join(direction)}.tsv"
-        (folder / "synthetic" / name).symlink_to(at.work / "french" / name)
-    for left, right, found in cross_pairs(at.data, folder):
-        print(f"{left}-{right}: {write_pairs(folder / 'cross' / f'{left}-{right}.tsv', found):,} pairs", flush=True)
+    for left, right, found in cross_pairs(at.data, at.work):
+        print(f"{left}-{right}: {write_pairs(at.work / 'cross' / f'{left}-{right}.tsv', found):,} pairs", flush=True)
 
 
-def make_student(at: Folders, round: int) -> None:
-    """Train the small model on the corpora and on what the teachers translated; each round goes on from the last."""
-    for name in ("synthetic", "cross"):
-        link = at.round(round) / name
-        if not link.exists():  # the last round has the teacher of the one before
-            link.symlink_to(at.round(round - 1) / name, target_is_directory=True)
-    recipe = (RECIPES / "student.toml").read_text(encoding="utf-8")
-    start = ("--init", at.round(round - 1) / "student", "--set", "text.folder=") if round > 1 else ()
-    _train(at, round, "student", recipe, *start)
+def _translate(at: Folders, folder: Path, models: dict[Direction, Path]) -> None:
+    from translated import translate_texts  # PyTorch is needed from here on
 
-
-def _train(at: Folders, round: int, name: str, recipe: str, *start: str | Path) -> None:
-    folder = at.round(round)
-    path = folder / f"{name}.toml"
-    path.write_text(recipe, encoding="utf-8")
-    settings = ("--set", "data.folder=.", "--set", "data.cache=cache", *(f"--set={each}" for each in at.settings))
-    headwise("train", path, "--out", name, *start, *settings, inside=folder)
-
-
-def _translate(at: Folders, folder: Path, models: Mapping[Direction, Path]) -> None:
-    """Translate the texts of these directions greedily, in several processes, and keep the good pairs."""
-    folder.mkdir(exist_ok=True)
-    jobs = []
-    for direction, model in models.items():
-        with at.text(direction).open("rb") as stream:
-            count = sum(1 for _ in stream)
-        parts = -(-count // LINES_PER_PROCESS)
-        jobs += [(direction, model, part, parts) for part in range(1, parts + 1)]
-
-    def translate(job: tuple[Direction, Path, int, int]) -> None:
-        (source, target), model, part, parts = job
-        languages = () if (source, target) in FRENCH else ("--from", source, "--to", target)
-        files = ("--input", at.text((source, target)), "--output", _translated(folder, (source, target)))
-        shard = ("--shard", f"{part}/{parts}") if parts > 1 else ()
-        how = ("--beam", "1", "--scores", "--no-repair")  # what a repair would concern is dropped
-        headwise("translate", "--quiet", "--model", model, *languages, *files, *how, *shard)
-
-    with ThreadPoolExecutor(PROCESSES) as pool:
-        list(pool.map(translate, jobs))
-    with ProcessPoolExecutor() as processes:
-        for report in processes.map(partial(_keep_good, at, folder), models):
-            print(report, flush=True)
-
-
-def _translated(folder: Path, direction: Direction) -> Path:
-    return folder / f"{'-'.join(direction)}.{direction[1]}"
-
-
-def _keep_good(at: Folders, folder: Path, direction: Direction) -> str:
-    """Write the good pairs of a direction, English first: they are trained in both directions."""
-    texts = at.text(direction).read_text(encoding="utf-8").split("\n")[:-1]
-    found = good_pairs(texts, _translated(folder, direction))
-    ordered = found if direction[0] == "en" else ((other, text) for text, other in found)
-    name = "-".join(direction)
-    return f"{name}: {write_pairs(folder / f'{name}.tsv', ordered):,} of {len(texts):,} translations kept"
+    translate_texts({pair: at.text(pair) for pair in models}, models, folder)
 
 
 def make_int8(at: Folders) -> None:
-    """Convert the weights to int8."""
-    headwise("convert", at.round(LAST) / "student", at.work / "int8", "--precision", "int8")
+    """Convert the weights to int8, and name the head that aligns words."""
+    from headwise.models.folder.config_file import load_description, save_description
+
+    headwise("convert", at.student(LAST), at.work / "unaligned", "--precision", "int8")
+    described = load_description(at.work / "unaligned")
+    task = replace(described.task, alignment_head=ALIGNMENT_HEAD, aligns_given=True)
+    save_description(at.work / "unaligned", replace(described, task=task))
+    (at.work / "unaligned").rename(at.work / "int8")
 
 
 def make_scores(at: Folders) -> None:
-    """Measure the teachers, the students and the int8 model on all test sets, with beam 4."""
+    """Measure the model of each round, the int8 model and OPUS-MT on all test sets, with beam 4."""
     from headwise import Translator
     from headwise.evaluate import evaluate
 
-    models = {f"teacher-{round}": at.round(round) / "teacher" for round in range(1, LAST)}
-    models |= {f"student-{round}": at.round(round) / "student" for round in range(1, LAST + 1)}
+    models = {f"student-{round}": at.student(round) for round in ROUNDS}
     models |= {"int8": at.work / "int8"} | {path.name: path for path in sorted(at.opus.glob("opus-mt-*"))}
     results: dict[str, dict[str, dict[str, object]]] = {}
     for name, folder in models.items():
@@ -309,15 +272,12 @@ class Step:
     result: str
 
 
-def _round(number: int) -> dict[str, Step]:
-    """The steps of a round."""
-    made = f"round-{number}"
-    return {
-        f"teacher-{number}": Step(partial(make_teacher, round=number), f"{made}/teacher/scores.json"),
-        f"translations-{number}": Step(partial(make_translations, round=number), f"{made}/synthetic/hi-en.tsv"),
-        f"cross-{number}": Step(partial(make_cross, round=number), f"{made}/cross/it-hi.tsv"),
-        f"student-{number}": Step(partial(make_student, round=number), f"{made}/student/scores.json"),
-    }
+def _trained(round: int) -> Step:
+    return Step(partial(make_student, round=round), f"round-{round}/student/scores.json")
+
+
+def _translated(round: int) -> Step:
+    return Step(partial(make_translations, round=round), f"translations-{round}/hi-en.tsv")
 
 
 STEPS = {
@@ -326,12 +286,14 @@ STEPS = {
     "words": Step(make_words, "words/en-hi.tsv"),
     "phrases": Step(make_phrases, "phrases/it-hi.tsv"),
     "texts": Step(make_texts, "texts/hi-en.hi"),
+    "student-1": _trained(1),
     "french": Step(make_french, "french/fr-en.tsv"),
+    "translations-1": _translated(1),
+    "student-2": _trained(2),
     "again": Step(make_again, "again/fr-en.tsv"),
-    **_round(1),
-    "back": Step(make_back, "round-2/back/hi-en.tsv"),
-    **_round(2),
-    f"student-{LAST}": Step(partial(make_student, round=LAST), f"round-{LAST}/student/scores.json"),
+    "translations-2": _translated(2),
+    "cross": Step(make_cross, "cross/it-hi.tsv"),
+    "student-3": _trained(3),
     "int8": Step(make_int8, "int8/config.json"),
     "scores": Step(make_scores, "scores.json"),
 }

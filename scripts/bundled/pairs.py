@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from corpora import EVERYDAY, LANGUAGES, lines, shared_english, thinned, write_lines
@@ -23,20 +23,12 @@ _CLAUSES = re.compile(r"(?:,|[.!?…।])\s+")
 _QUOTES = re.compile(r"""^["“”„«»\s]+|["“”„«»\s]+$""")
 
 
-def read_translations(path: Path) -> Iterator[tuple[float, str]]:
-    """The lines of `headwise translate --scores`; an empty line has no score."""
-    with path.open(encoding="utf-8", newline="\n") as stream:
-        for line in stream:
-            score, _, text = line.rstrip("\n").partition("\t")
-            yield float(score or 0), text
-
-
-def good_pairs(texts: Iterable[str], translations: Path) -> Iterator[tuple[str, str]]:
+def good_pairs(texts: Sequence[str], translations: Sequence[str], scores: Sequence[float]) -> Iterator[tuple[str, str]]:
     """The texts with their translations, without the ones that are probably wrong."""
-    found = [(text, *rest) for text, rest in zip(texts, read_translations(translations), strict=True)]
-    ranked = sorted(score for _, score, _ in found)
-    least = ranked[round(WORST * len(ranked))] if ranked else 0.0
-    return ((text, other) for text, score, other in found if score >= least and is_faithful(text, other))
+    least = sorted(scores)[round(WORST * len(scores))] if scores else 0.0
+    for text, other, score in zip(texts, translations, scores, strict=True):
+        if score >= least and is_faithful(text, other):
+            yield text, other
 
 
 def is_faithful(text: str, translation: str) -> bool:
@@ -108,7 +100,8 @@ def cross_pairs(data: Path, work: Path) -> Iterator[tuple[str, str, list[tuple[s
         for english, others in shared_english(data, name).items():
             everyday.setdefault(english, {}).update(others)
     for language in LANGUAGES:
-        for english, other in read_pairs(work / "synthetic" / f"en-{language}.tsv"):
+        made = work / ("french" if language == "fr" else "translations-1")
+        for english, other in read_pairs(made / f"en-{language}.tsv"):
             if english in everyday:
                 everyday[english].setdefault(language, other)  # what people translated comes first
     corpora = (parliament, shared_english(data, "machine"), everyday)

@@ -3,12 +3,15 @@
 import lzma
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.taught import SOURCES, TARGETS
 
 SCRIPTS = Path(__file__).parent.parent.parent / "scripts" / "bundled"
 
@@ -24,8 +27,8 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     make.corpora, make.pairs = corpora, pairs
     yield make
-    for name in ("make", "corpora", "pairs"):
-        sys.modules.pop(name)
+    for name in ("make", "corpora", "pairs", "translated"):
+        sys.modules.pop(name, None)
 
 
 def write(data: Path, name: str, *texts: str) -> None:
@@ -57,16 +60,49 @@ def test_which_pairs_are_faithful(scripts: Any, text: str, translation: str, fai
     assert scripts.pairs.is_faithful(text, translation) is faithful
 
 
-def test_the_worst_scores_are_dropped(scripts: Any, tmp_path: Path) -> None:
-    texts = [f"a text number {chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(100)]
-    found = tmp_path / "found"
-    found.write_text(
-        "".join(f"{-((n * 37) % 100)}.5\tein Text Nummer {t[-2:]}\n" for n, t in enumerate(texts)), "utf-8"
-    )
-    kept = {text for text, _ in scripts.pairs.good_pairs(texts, found)}
-    dropped = {text for n, text in enumerate(texts) if (n * 37) % 100 > 94}
+def test_the_worst_scores_are_dropped(scripts: Any) -> None:
+    names = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(100)]
+    texts, translations = [f"a text named {name}" for name in names], [f"ein Text namens {name}" for name in names]
+    scores = [-((n * 37) % 100) - 0.5 for n in range(100)]
+    kept = {text for text, _ in scripts.pairs.good_pairs(texts, translations, scores)}
+    dropped = {text for text, score in zip(texts, scores, strict=True) if score < -95}
     assert kept == set(texts) - dropped
     assert len(dropped) == 5
+
+
+def test_texts_are_translated_in_parts_and_english_comes_first(
+    scripts: Any, small_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import translated  # type: ignore[import-not-found]
+
+    monkeypatch.setattr(translated, "PART", 2)
+    monkeypatch.setattr(translated, "PROCESSES", 1)
+    taught = list(zip(SOURCES[:3], TARGETS[:3], strict=True))
+    texts = {("en", "de"): tmp_path / "en-de.en", ("de", "en"): tmp_path / "de-en.de"}
+    for column, text in enumerate(texts.values()):
+        scripts.write_lines(text, [pair[column] for pair in taught])
+    translated.translate_texts(texts, dict.fromkeys(texts, small_folder), tmp_path / "made")
+    for pair in ("en-de", "de-en"):
+        found = scripts.read_pairs(tmp_path / "made" / f"{pair}.tsv")
+        assert len(found) >= 2  # the worst of a part may be left out
+        assert {*found} <= {*taught}
+        assert len([*(tmp_path / "made" / "parts").glob(f"{pair}-*.tsv")]) == 2
+
+
+def test_a_round_learns_what_is_there_and_first_translations_backwards(scripts: Any, tmp_path: Path) -> None:
+    at = scripts.Folders(tmp_path / "data", tmp_path / "opus", tmp_path / "work")
+    write(at.data, "en-de/tatoeba.en", "I slept.")
+    for name in ("translations-1/en-de.tsv", "translations-1/de-en.tsv", "phrases/en-de.tsv"):
+        scripts.write_pairs(at.work / name, [("I slept.", "Ich schlief.")])
+    recipes = {}
+    for number in (1, 2, 3):
+        tables = tomllib.loads((scripts.write_recipe(at, number) / "student.toml").read_text("utf-8"))
+        recipes[number] = {corpus.get("pairs", str(corpus.get("source"))): corpus for corpus in tables["data"]["train"]}
+    assert not [name for name in recipes[1] if name.startswith(("synthetic/", "cross/", "french/"))]
+    assert "phrases/en-de.tsv" in recipes[1]
+    back = recipes[2]["synthetic/en-de.tsv"], recipes[2]["synthetic/de-en.tsv"]
+    assert [(corpus.get("weight", 1), corpus["reverse_weight"]) for corpus in back] == [(0, 1), (1, 0)]
+    assert "synthetic/en-de.tsv" not in recipes[3], "the second round's translations are not made yet"
 
 
 def test_everyday_sentences_of_all_languages_are_translated(scripts: Any, tmp_path: Path) -> None:
@@ -103,8 +139,9 @@ def test_two_languages_meet_at_the_same_english_line(scripts: Any, tmp_path: Pat
     write(data, "en-de/tatoeba.de", "Ich schlief.", "Nur Deutsch.")
     write(data, "en-fr/tatoeba.en", "I slept.")
     write(data, "en-fr/tatoeba.fr", "J'ai dormi.")
-    scripts.write_pairs(work / "synthetic" / "en-it.tsv", [("I slept.", "Ho dormito."), ("Unknown.", "Ignoto.")])
-    scripts.write_pairs(work / "synthetic" / "en-de.tsv", [("I slept.", "Made by a machine.")])
+    made = work / "translations-1"
+    scripts.write_pairs(made / "en-it.tsv", [("I slept.", "Ho dormito."), ("Unknown.", "Ignoto.")])
+    scripts.write_pairs(made / "en-de.tsv", [("I slept.", "Made by a machine.")])
     found = {(left, right): pairs for left, right, pairs in scripts.cross_pairs(data, work)}
     assert found["de", "fr"] == [("Ich schlief.", "J'ai dormi.")]
     assert found["de", "it"] == [("Ich schlief.", "Ho dormito.")]
