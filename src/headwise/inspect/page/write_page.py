@@ -17,6 +17,8 @@ from headwise.text.language.codes import Direction
 
 LARGEST = 3_000_000
 """Bytes of the file."""
+SLACK = 2_000
+"""Bytes that numbers may need more where they are compressed together with other text."""
 
 Json = dict[str, Any]
 
@@ -29,22 +31,29 @@ def write_page(path: Path, one: OneTranslation, models: Sequence[InsideModel] = 
 def page_text(one: OneTranslation, answers: Iterable[PageAnswer], largest: int = LARGEST) -> str:
     """The page of a translation as HTML."""
     data = _about(one)
-    room = largest - len(inlined({**data, "answers": {}}).encode())
-    found: dict[str, list[Json]] = {}
-    for number, each in enumerate(answers):
-        if number == 0:
-            each = _reduced(each, room)
-        size = packed_size(each.as_dict())
-        if size > room:
+    room = largest - len(inlined({**data, "answers": {}}).encode()) - SLACK
+    kept: list[PageAnswer] = []
+    for each in answers:
+        fitting = each if kept else _reduced(each, room)
+        room -= packed_size(fitting.as_dict())
+        if room < 0:
             break
-        room -= size
+        kept.append(fitting)
+    while len((page := inlined({**data, "answers": _by_method(kept)})).encode()) > largest and len(kept) > 1:
+        kept.pop()
+    return page
+
+
+def _by_method(answers: Iterable[PageAnswer]) -> dict[str, list[Json]]:
+    found: dict[str, list[Json]] = {}
+    for each in answers:
         found.setdefault(each.method, []).append(each.as_dict())
-    return inlined({**data, "answers": found})
+    return found
 
 
 def packed_size(value: Any) -> int:
-    """How many bytes of the file a value needs at most: compressed by itself, in base64."""
-    return len(gzip.compress(as_bytes(value), 9)) * 4 // 3 + 64
+    """How many bytes of the file a value needs: compressed by itself, in base64."""
+    return len(gzip.compress(as_bytes(value), 9)) * 4 // 3
 
 
 def _about(one: OneTranslation) -> Json:
