@@ -47,7 +47,7 @@ class Recording:
 
     @cached_property
     def log_probabilities(self) -> Tensor:
-        """Of every token after each token of the decoder's input, [T, V]."""
+        """Log-probabilities [T, V] of every token after each token of the decoder's input."""
         return self.logits.log_softmax(-1)
 
     def layers(self, side: str) -> list[Layer]:

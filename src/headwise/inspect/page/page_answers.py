@@ -109,7 +109,7 @@ def _without(one: OneTranslation, asked: Json, switches: Switches) -> Iterator[P
 
 
 def _broken(one: OneTranslation, asked: Json, switches: Switches) -> Iterator[PageAnswer]:
-    """The same with everything that the tour shows."""
+    """What a switch does, with everything that the tour shows."""
     for translation in (one.text, None):
         given = {"translation": translation} if translation is not None else {}
         question = dataclasses.replace(one.question, translation=translation, switches=switches)
