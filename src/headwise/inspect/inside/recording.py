@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.nn.attention import MultiHeadAttention
 from headwise.nn.positions import PositionEncoding
+from headwise.nn.recurrent import RecurrentStack
 from headwise.nn.stack import Layer, Stack
 
 ENCODER, DECODER, CROSS = "encoder", "decoder", "cross"
@@ -61,12 +62,15 @@ class Recording:
             layer.cross_attention if kind == CROSS else layer.self_attention
             for layer in self.layers(ENCODER if kind == ENCODER else DECODER)
         ]
+        if kind == CROSS and isinstance(self.model.decoder, RecurrentStack):  # one, after the last layer
+            found = [self.model.decoder.cross_attention]
         return [each for each in found if each is not None]
 
     def part(self, kind: str, layer: int, name: str) -> Seen:
         """What a projection of an attention was given and made; `name` is query, key, value or output."""
         side, module = (DECODER, "cross_attention") if kind == CROSS else (kind, "self_attention")
-        return self.seen[f"{side}.layers.{layer}.{module}.{name}"]
+        place = side if isinstance(self.model.decoder, RecurrentStack) else f"{side}.layers.{layer}"
+        return self.seen[f"{place}.{module}.{name}"]
 
     def values(self, kind: str, layer: int) -> Tensor:
         """The values of every head, [H, S, K]."""
