@@ -16,6 +16,7 @@ from headwise.models.build import build
 from headwise.models.folder.description import Description, LoadedModel, Task
 from headwise.recipe import model_config, replaced
 from headwise.text.kinds import train_tokenizer
+from headwise.text.term_marks import annotated
 
 _SUBJECTS = [("The cat", "Die Katze"), ("A dog", "Ein Hund"), ("My sister", "Meine Schwester")]
 _VERBS = [("sees", "sieht"), ("eats", "isst"), ("finds", "findet")]
@@ -23,6 +24,10 @@ _OBJECTS = [("an apple.", "einen Apfel."), ("the house.", "das Haus."), ("a smal
 
 PAIRS = [tuple(" ".join(words) for words in zip(*parts, strict=True)) for parts in product(_SUBJECTS, _VERBS, _OBJECTS)]
 SOURCES, TARGETS = [source for source, _ in PAIRS], [target for _, target in PAIRS]
+
+TERM, FORM = "Maschine", "Maschinen"
+WITH_TERM = [(annotated(s, [(7, TERM)]), t.replace("Die Katze", f"Die {FORM}")) for s, t in PAIRS if s[:7] == "The cat"]
+"""Sources with an annotated term, which the translations inflect."""
 
 SHAPE = model_config(
     {
@@ -49,20 +54,25 @@ def taught(
     shape: ModelConfig = SHAPE,
     steps: int = 80,
     untaught: tuple[str, ...] = (),
+    terms: bool = False,
 ) -> LoadedModel:
     """English to German; with `both_directions` also back, told apart by tags. Made once: do not change it.
+
+    With `terms` it knows sources with annotated terms, too.
 
     With 0 `steps` it is random, and quick. It has the directions of `untaught` languages too, with random translations.
     """
     languages = ["de", "en", *untaught] if both_directions else []
-    tokenizer = train_tokenizer(TextConfig(kind=kind, vocabulary=400), SOURCES + TARGETS, languages)
+    pairs = PAIRS + WITH_TERM if terms else PAIRS
+    texts = [*SOURCES, *TARGETS, *([FORM] if terms else [])]
+    tokenizer = train_tokenizer(TextConfig(kind=kind, vocabulary=400), texts, languages)
     directions = tuple(permutations(("en", "de", *untaught), 2)) if both_directions else (("en", "de"),)
-    task = Task(directions, both_directions, usual_tokens, max_tokens)
+    task = Task(directions, both_directions, usual_tokens, max_tokens, terms=terms)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         loaded = LoadedModel(build(shape, tokenizer.size, tokenizer.pad), Description(shape, tokenizer, task))
     translator = Translator(loaded, device="cpu")
-    rows = [(translator.source_ids(s, source="en", target="de"), tokenizer.encode(t)) for s, t in PAIRS]
+    rows = [(translator.source_ids(s, source="en", target="de"), tokenizer.encode(t)) for s, t in pairs]
     rows += [
         (translator.source_ids(t, source="de", target="en"), tokenizer.encode(s)) for s, t in PAIRS if both_directions
     ]

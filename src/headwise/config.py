@@ -416,6 +416,8 @@ class NoiseConfig(Checked):
     """Two to four consecutive pairs as one."""
     words: Share | None = None
     """A single word and its translation, learnt from the corpus, in place of the pair."""
+    terms: Share | None = None
+    """A source in which words are annotated with a wanted translation: a glossary then uses annotations, too."""
 
     @property
     def shares(self) -> dict[str, float]:
@@ -440,6 +442,7 @@ USUAL_NOISE = {
     "bullets": 0.01,
     "joined": 0.05,
     "words": 0.02,
+    "terms": 0.0,
 }
 """The shares of `data.noise.preset = "usual"`."""
 

@@ -32,7 +32,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "characters, every step logged": {"text.kind": "characters", "train.log_every": 1},
     "attention dropout": {"text.kind": "bytes", "model.attention.dropout": 0.2, "train.accumulate": 1},
     "packed": PACKED,
-    "noise": {"text.sampling": 0.2, "data.noise.preset": "usual", "data.noise.upper": 0.5},
+    "noise": {"text.sampling": 0.2, "data.noise.preset": "usual", "data.noise.upper": 0.5, "data.noise.terms": 0.5},
     "guided": {"text.sampling": 0.2, "data.noise.preset": "usual", "train.guided_alignment": 0.2},
     "guided, packed": {**PACKED, "train.guided_alignment": 0.2},
     "noise, packed": {"data.noise.preset": "usual", "train.packed": "always", "train.batch_tokens": 384},

@@ -341,7 +341,8 @@ class Translator:
         if options.repair and options.sampling is None:
             found = repair_texts(parts, found, second)
         if terms:
-            found = use_terms(parts, found, terms, EngineTermSearch(again, self._sentences, frame, second, options))
+            search = EngineTermSearch(again, self._sentences, frame, second, options, self.task.terms)
+            found = use_terms(parts, found, terms, search)
         candidates = iter(found)
         joined = [join_parts(each, [next(candidates) for _ in each]) for each in parts]
         if options.recase and not prefix:

@@ -16,6 +16,7 @@ from headwise.data.batch.packed_pairs import PackedBatch, PackedPairStream
 from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream
 from headwise.data.batch.stream import Position, batches_from
 from headwise.data.noise.noisy_texts import KINDS, Noisemaker, NoiseTask, make_noisy
+from headwise.data.noise.noisy_texts import TERMS as TERM_KIND
 from headwise.data.noise.pair_noise import PairNoise
 from headwise.data.prepare.encoded_corpus import EncodedCorpus, EncodedWriter, Flat
 from headwise.data.prepare.result import TrainCorpus
@@ -32,6 +33,7 @@ PAIRS = [
 ]
 LANGUAGES = ("en", "de")
 WORDS = {LANGUAGES: [("apple", "Apfel"), ("street", "Straße")]}
+TERMS = {LANGUAGES: {"quickly": ["rasch"], "translated": ["übersetzen"]}}
 
 
 @cache
@@ -56,7 +58,7 @@ def encoded(folder: Path, pairs: Sequence[tuple[str, str]], kind: str = "unigram
 def noise_of(
     corpora: Sequence[EncodedCorpus], shares: Mapping[str, float], seed: int = 3, workers: int = 0, longest: int = 256
 ) -> PairNoise:
-    maker = Noisemaker(tokenizer(), (LANGUAGES,) * len(corpora), longest, WORDS)
+    maker = Noisemaker(tokenizer(), (LANGUAGES,) * len(corpora), longest, WORDS, TERMS)
     return PairNoise(maker, shares, corpora, seed, workers)
 
 
@@ -208,7 +210,10 @@ def test_a_task_in_parts_is_the_whole_task(corpus: EncodedCorpus) -> None:
 
 def test_shares_come_from_the_preset_and_own_keys() -> None:
     assert NoiseConfig().shares == {}
-    assert NoiseConfig(preset="usual").shares == USUAL_NOISE
+    assert NoiseConfig(preset="usual").shares == {
+        kind: share for kind, share in USUAL_NOISE.items() if kind != TERM_KIND
+    }
+    assert NoiseConfig(terms=0.1).shares == {TERM_KIND: 0.1}
     assert set(USUAL_NOISE) == set(KINDS)
     own = NoiseConfig(preset="usual", tags=0.0, upper=0.5).shares
     assert "tags" not in own

@@ -1,6 +1,6 @@
 """The placement of terms, with a search by rule that writes down what it is asked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,13 @@ SOURCE = "the cat sees the dog ."
 class WordByWord:
     """Continues a translation after the words that it begins with; each word attends to the one at its place."""
 
-    def __init__(self, rule: Callable[[str], str]) -> None:
-        self.rule = rule
+    def __init__(self, rule: Callable[[str], str], *follows: str) -> None:
+        """`follows`: what it makes of the annotated sentence."""
+        self.rule, self.follows = rule, follows
         self.asked: list[str] = []
+
+    def annotated(self, sentences: Sequence[TermSentence]) -> list[Candidates]:
+        return [[Translation(text, -2.0) for text in self.follows] for _ in sentences]
 
     def continued(self, sources: list[list[int]], beginnings: list[str]) -> list[Candidates]:
         self.asked += beginnings
@@ -55,6 +59,21 @@ def test_a_term_takes_the_place_of_its_translation() -> None:
     assert best.text == "die Mieze sieht den Hund ."
     assert [use.status for use in best.terms] == [USED]
     assert search.asked[0] == "die Mieze"
+
+
+def test_a_translation_of_the_annotated_sentence_comes_first() -> None:
+    search = WordByWord(go_on, "der Kater sieht", "der Kater sieht den Hund .", "nichts")
+    [best] = placed(search, "die Katze sieht den Hund .", cat="Kater")
+    assert best.text == "der Kater sieht"
+    assert [use.status for use in best.terms] == [USED]
+    assert not search.asked
+
+
+def test_terms_that_annotations_do_not_give_are_searched() -> None:
+    search = WordByWord(go_on, "die Katze sieht den Kater .")
+    [best] = placed(search, "die Katze sieht den Hund .", cat="Mieze", dog="Kater")
+    assert best.text == "die Mieze sieht den Kater ."
+    assert placed(WordByWord(go_on, "das Haus ."), "die Katze .", cat="Mieze")[0].text.startswith("die Mieze")
 
 
 def test_several_terms_are_placed_from_left_to_right() -> None:

@@ -7,7 +7,6 @@ from headwise.decode.glossary.rendering import (
     INFLECTED,
     MISSING,
     USED,
-    is_form_of,
     is_rendered,
     missing_terms,
     term_uses,
@@ -44,22 +43,6 @@ def test_the_status_of_a_term(requested: FoundTerm, text: str, status: str) -> N
     assert (use.source, use.requested, use.status) == ("Term", requested.requested, status)
     assert is_rendered(requested, text) == (status != MISSING)
     assert bool(missing_terms([requested], text)) == (status == MISSING)
-
-
-@pytest.mark.parametrize(
-    ("one", "two"), [("Zähler", "Zahlern"), ("nationale", "nationaux"), ("house", "houses"), ("X", "x")]
-)
-def test_forms_of_one_word(one: str, two: str) -> None:
-    assert is_form_of(one, two)
-    assert is_form_of(two, one)
-
-
-@pytest.mark.parametrize(
-    ("one", "two"), [("cat", "car"), ("direction", "directeur"), ("1985", "1986"), ("cat", "cats"), ("", "x")]
-)
-def test_other_words(one: str, two: str) -> None:
-    assert not is_form_of(one, two)
-    assert not is_form_of(two, one)
 
 
 def test_a_use_in_words() -> None:

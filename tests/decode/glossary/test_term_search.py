@@ -5,13 +5,13 @@ import dataclasses
 import pytest
 
 from headwise import Glossary
-from headwise.decode.glossary.rendering import USED
+from headwise.decode.glossary.rendering import INFLECTED, USED
 from headwise.decode.search.options import SamplingOptions
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.decode.translator import Translator
 from headwise.errors import ConfigError
 from tests.decode.engines.test_engines import HERE, engine
-from tests.taught import SOURCES, TARGETS, translator
+from tests.taught import FORM, SOURCES, TARGETS, TERM, translator
 
 TERMS = {"cat": "Hund", "fish": "Apfel|Haus", "house": "", "sister": "Schwester", "zebra": "Zebra"}
 OTHER = Glossary(TERMS)
@@ -55,6 +55,15 @@ def test_alternatives_alignments_and_a_prefix() -> None:
     assert found.alignment
     assert found.text.startswith("Die Katze")
     assert all(one.terms for one in found.candidates)
+
+
+def test_a_model_that_was_trained_with_annotated_terms_inflects_them() -> None:
+    glossary = Glossary({"cat": TERM})
+    found = translator(terms=True).translate(SOURCES, glossary=glossary, alignments=True)
+    assert [one.text for one in found] == [target.replace("Die Katze", f"Die {FORM}") for target in TARGETS]
+    assert [use.status for use in found[0].terms] == [INFLECTED]
+    assert max(source for source, _ in found[0].alignment) < len(SOURCES[0].split()), "of the source without marks"
+    assert FORM not in translator().translate(SOURCES[0], glossary=glossary).text
 
 
 def test_terms_of_several_sentences_are_listed_in_order() -> None:

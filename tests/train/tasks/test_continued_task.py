@@ -1,5 +1,6 @@
 """A translator that is trained further keeps what it could do: its directions, and the words of its shortlists."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,12 @@ def test_a_new_direction_is_added() -> None:
 
 def test_a_model_without_tags_has_the_direction_it_is_trained_in() -> None:
     assert continued_task(ONE, Task(directions=(("en", "fr"),))) == ONE
+
+
+def test_a_model_that_follows_annotated_terms_still_does() -> None:
+    assert continued_task(ONE, replace(MANY, terms=True)).terms
+    assert continued_task(replace(ONE, terms=True), MANY).terms
+    assert not continued_task(ONE, MANY).terms
 
 
 def test_a_model_that_takes_any_source_keeps_all() -> None:

@@ -10,7 +10,7 @@ from headwise.data.prepare.encoded_corpus import EncodedWriter, Flat
 from headwise.data.prepare.result import TrainCorpus
 from headwise.text.kinds import train_tokenizer
 from headwise.text.tokenizer import Tokenizer
-from headwise.train.tasks.word_pairs import FILE, _bare, learnt_words, word_pairs
+from headwise.train.tasks.word_pairs import FILE, learnt_words, word_pairs
 
 NOUNS = [("apple", "Apfel"), ("house", "Haus"), ("boat", "Boot"), ("dog", "Hund"), ("fish", "Fisch"), ("tree", "Baum")]
 VERBS = [("sees", "sieht"), ("finds", "findet"), ("sells", "verkauft"), ("paints", "malt")]
@@ -55,20 +55,3 @@ def test_opposite_directions_share_their_words_and_a_second_start_reads_them(
     (tmp_path / FILE).write_text("damaged", encoding="utf-8")
     assert word_pairs(tmp_path, tokenizer, corpora, said.append) == words
     assert len(said) == 2
-
-
-@pytest.mark.parametrize(
-    ("token", "word"),
-    [
-        ("„Haus“,", "Haus"),
-        ("है।", "है"),
-        ("well-known", "well-known"),
-        ("1994", ""),
-        ("l'homme", ""),
-        ("http://example.org", ""),
-        ("--", ""),
-        ("", ""),
-    ],
-)
-def test_a_word_is_letters_without_the_punctuation_around_them(token: str, word: str) -> None:
-    assert _bare(token) == word

@@ -1,7 +1,7 @@
 """Making noisy pairs out of token ids: decode, change the text, encode. A pure function, for one process or several."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from headwise.data.noise.dice import Dice
 from headwise.data.noise.inserted import bulleted, copied, emoji, same, tagged
 from headwise.data.noise.letters import Texts, hyphenated, lower, title, typos, unpunctuated, upper
+from headwise.data.noise.terms import Terms, with_terms
 from headwise.data.prepare.encoded_corpus import Flat
 from headwise.text.tokenizer import Ids, Keys, Tokenizer
 
@@ -30,7 +31,8 @@ change of case."""
 
 JOINED = "joined"
 WORDS = "words"
-KINDS = (WORDS, JOINED, *CHANGES)
+TERMS = "terms"
+KINDS = (WORDS, JOINED, *CHANGES, TERMS)
 """All kinds, named as the keys of `data.noise`; the bits of a mask are in this order."""
 
 Words = Mapping[tuple[str, str], Sequence[Texts]]
@@ -81,6 +83,8 @@ class Noisemaker:
     longest: int
     """Tokens that a side may have. A pair that noise would make longer stays as it is."""
     words: Words
+    terms: Mapping[Texts, Terms] = field(default_factory=dict)
+    """The terms of each direction that sources are annotated with."""
 
     def texts(self, direction: int, key: int, mask: int, source: Sequence[str], target: Sequence[str]) -> Texts:
         """A pair with noise, from the sentences of its two sides."""
@@ -91,6 +95,8 @@ class Noisemaker:
         for bit, change in enumerate(CHANGES.values(), 2):
             if mask >> bit & 1:
                 texts = change(dice, texts, languages)
+        if mask >> KINDS.index(TERMS) & 1:
+            texts = with_terms(dice, texts, self.terms[languages])
         return texts
 
 

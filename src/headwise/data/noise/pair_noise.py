@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headwise.data.noise.noisy_texts import CHANGES, JOINED, KINDS, WORDS, Noisemaker, NoiseTask, make_noisy
+from headwise.data.noise.noisy_texts import JOINED, KINDS, WORDS, Noisemaker, NoiseTask, make_noisy
 from headwise.data.prepare.encoded_corpus import EncodedCorpus, Flat, gather, run_indices
 from headwise.data.prepare.workers import Workers
 from headwise.text.random_bits import GOLDEN, bits_at, mixed, uniform
@@ -189,7 +189,7 @@ class PairNoise:
         keys = bits_at((self.seed, number, _STREAM), indices)
         growth = {}
         for bit, kind in enumerate(KINDS):
-            known = kind in CHANGES or self.maker.words.get(self.maker.directions[number])
+            known = kind != WORDS or self.maker.words.get(self.maker.directions[number])
             if kind == JOINED or not self.shares.get(kind) or not known:
                 continue
             masks = np.full(len(indices), 1 << bit)

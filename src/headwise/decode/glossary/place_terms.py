@@ -1,10 +1,11 @@
 """Translations that contain the terms of a glossary, for any model and every engine.
 
-A sentence is translated as usual. If no candidate has all terms, it is searched again: the model's attention shows
-where the translation renders the source term; what stands before that place and the requested term are forced, and
-the search continues after them. The best of a few such places is taken. Where the model makes another word of the
-term, it is put in the place of the word that renders it, and the rest stays. With several terms, this is done from left
-to right. Engines need nothing for this but searches with prefixes.
+A sentence is translated as usual. If no candidate has all terms, a model that was trained with annotated terms
+translates the sentence with its terms annotated. Where some are missing still, it is searched again: the model's
+attention shows where the translation renders the source term; what stands before that place and the requested term are
+forced, and the search continues after them. The best of a few such places is taken. Where the model makes another word
+of the term, it is put in the place of the word that renders it, and the rest stays. With several terms, this is done
+from left to right. Engines need nothing for this but searches with prefixes.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ class TermSentence:
 class TermSearch(Protocol):
     """What the placement of terms needs from a translator, for one direction."""
 
+    def annotated(self, sentences: Sequence[TermSentence]) -> list[Candidates]:
+        """Translations of sentences in whose source the terms are annotated; none if the model does not know that."""
+        ...
+
     def continued(self, sources: list[list[int]], beginnings: list[str]) -> list[Candidates]:
         """Translations of sentences, given as encoder input, that begin with these texts; none if one is too long."""
         ...
@@ -71,6 +76,7 @@ def place_terms(sentences: Sequence[TermSentence], found: Sequence[Candidates], 
     open_drafts = [draft for draft in drafts if draft.sentence.terms]
     for draft in open_drafts:
         draft.candidates.sort(key=partial(_rank, draft.sentence, search=search))
+    _annotate([draft for draft in open_drafts if draft.missing], search)
     while open_drafts := [draft for draft in open_drafts if draft.missing]:
         attempts = _attempts(open_drafts, search)
         sources = [attempt.draft.sentence.source for attempt in attempts]
@@ -139,6 +145,17 @@ class _Attempt:
     beginning: str
     end: int
     """Where the draft goes on after what the term replaces."""
+
+
+def _annotate(drafts: Sequence[_Draft], search: TermSearch) -> None:
+    """Put first what the model makes of the annotated sentence, where that has more of its terms."""
+    for draft, made in zip(drafts, search.annotated([draft.sentence for draft in drafts]), strict=True):
+        ranked = partial(_rank, draft.sentence, search=search)
+        better = [each for each in made if ranked(each) < ranked(draft.candidates[0])]
+        if better:
+            best = min(better, key=ranked)
+            best = search.rewritten(draft.sentence.text, best.text, best)
+            draft.candidates = [best, *draft.candidates][: len(draft.candidates)]
 
 
 def _rank(sentence: TermSentence, each: Translation, search: TermSearch) -> tuple[Any, ...]:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwise.decode.glossary.entry import ALTERNATIVES
 from headwise.decode.glossary.term_index import FoundTerm
-from headwise.decode.glossary.units import Unit, folded, units
+from headwise.decode.glossary.units import Unit, units
+from headwise.text.word_forms import folded, is_form_of
 
 USED, INFLECTED, MISSING = "used", "inflected", "missing"
-
-SHORTEST_STEM = 5
-"""Letters that an inflected word must have in common with the requested one, from the first."""
-STEM_SHARE = 0.7
-"""Share of the longer word's letters that its stem must have."""
-LONGEST_ENDINGS = (2, 3)
-"""The most letters after the stem, of the word with fewer and of the one with more: -al and -aux, but not -ion and
--eur, which make other words."""
 
 
 @dataclass(frozen=True)
@@ -97,24 +89,3 @@ def _contains_inflected(words: Sequence[str], target: Sequence[str], cased: bool
 
 def _differ_in_case(word: str, other: str) -> bool:
     return any(one.isupper() != two.isupper() for one, two in zip(word, other, strict=False))
-
-
-def is_form_of(word: str, other: str) -> bool:
-    """Whether two words are equal or seem to be forms of one: they differ in case, diacritics or a short ending."""
-    one, two = _bare(word), _bare(other)
-    if one == two:
-        return True
-    if not (one.isalpha() and two.isalpha()):
-        return False
-    stem = next((place for place, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
-    fewer, more = sorted((len(one) - stem, len(two) - stem))
-    enough = stem >= SHORTEST_STEM and stem >= STEM_SHARE * max(len(one), len(two))
-    return enough and fewer <= LONGEST_ENDINGS[0] and more <= LONGEST_ENDINGS[1]
-
-
-def _bare(word: str) -> str:
-    """A word without case and diacritics: German and French inflection changes both."""
-    decomposed = unicodedata.normalize("NFD", folded(word))
-    if decomposed.isascii():
-        return decomposed
-    return "".join(each for each in decomposed if not "\u0300" <= each <= "\u036f")

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headwise.decode.glossary.entry import ALTERNATIVES, OPEN_END, GlossaryEntry
-from headwise.decode.glossary.units import Unit, folded, folded_units, units
+from headwise.decode.glossary.units import Unit, folded_units, units
 from headwise.errors import DataError
+from headwise.text.word_forms import folded
 
 Key = tuple[str, ...]
 """Units of a term."""

@@ -16,6 +16,7 @@ from headwise.decode.sentence_search import SentenceSearch
 from headwise.decode.text_parts import TextPart
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.text.numbers import missing_runs
+from headwise.text.term_marks import MARK, annotated
 
 WIDTH = 2
 """Beam of a search after a forced term. A wider one is slower and, measured, hardly better."""
@@ -33,6 +34,26 @@ class EngineTermSearch:
     second: SecondSearch
     """What the repair of translations knows about this direction."""
     options: TranslateOptions
+    annotates: bool = False
+    """Whether the model was trained on sources with annotated terms."""
+
+    def annotated(self, sentences: Sequence[TermSentence]) -> list[Candidates]:
+        """Translations of sentences whose terms are annotated with the first translation that is requested."""
+        found: list[Candidates] = [[] for _ in sentences]
+        if not self.annotates:
+            return found
+        sources, rows = list[list[int]](), list[int]()
+        for row, sentence in enumerate(sentences):
+            wanted = [(term.end, term.requested[0]) for term in sentence.terms]
+            ids = self.sentences.tokenizer.encode(annotated(sentence.text, wanted))
+            source = [*self.frame.before, *ids, *self.frame.after]
+            if not sentence.fixed and len(source) < self.sentences.positions:
+                sources.append(source)
+                rows.append(row)
+        starts = [self.frame.start] * len(sources)
+        for row, candidates in zip(rows, self.search_ids(sources, starts, options=self.options), strict=True):
+            found[row] = [each for each in candidates if MARK not in each.text or MARK in sentences[row].text]
+        return found
 
     def continued(self, sources: list[list[int]], beginnings: list[str]) -> list[Candidates]:
         """Translations that begin with these texts."""

@@ -7,12 +7,13 @@ import unicodedata
 from functools import cache
 from typing import NamedTuple
 
+from headwise.text.word_forms import folded
+
 _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
     r"\U00020000-\U0003ffff"
 )
 """Thai, Lao, Burmese, Khmer, Japanese and Chinese characters."""
-_APOSTROPHES = str.maketrans("’ʼ＇", "'''")
 
 
 class Unit(NamedTuple):
@@ -31,11 +32,6 @@ class Unit(NamedTuple):
 def units(text: str) -> list[Unit]:
     """The units of a text, without the white space between them."""
     return [Unit(found[0], found.start(), found.end()) for found in _pattern().finditer(text)]
-
-
-def folded(text: str) -> str:
-    """A unit in the form in which case and the kind of apostrophe make no difference."""
-    return text.casefold().translate(_APOSTROPHES)
 
 
 def folded_units(text: str) -> tuple[str, ...]:

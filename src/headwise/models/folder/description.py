@@ -87,6 +87,8 @@ class Task:
     """Layer and head of the decoder's cross-attention that were trained to align words, from 0; empty: none were."""
     aligns_given: bool = True
     """Whether that head aligns the token that the decoder is given, or, as in Marian, the one that it predicts."""
+    terms: bool = False
+    """Whether it was trained on sources with annotated terms (text/term_marks.py), and follows them."""
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -18,9 +18,15 @@ from headwise.train.job import Say
 def continued_task(task: Task, before: Task) -> Task:
     """The task of a model that is trained on `task`: one with language tags keeps the directions it had `before`.
 
-    `Task.how_to_ask` names a direction that it was trained in. A head that aligns words still does.
+    `Task.how_to_ask` names a direction that it was trained in. A head that aligns words still does, and annotated
+    terms are still followed.
     """
-    task = replace(task, alignment_head=before.alignment_head, aligns_given=before.aligns_given)
+    task = replace(
+        task,
+        alignment_head=before.alignment_head,
+        aligns_given=before.aligns_given,
+        terms=task.terms or before.terms,
+    )
     if not before.tags:
         sources = dict.fromkeys(source for source, _ in task.directions) if before.sources else ()
         return replace(task, tags=False, sources=tuple(sources))

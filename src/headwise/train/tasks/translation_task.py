@@ -13,7 +13,7 @@ from headwise.config import Recipe
 from headwise.data.batch.packed_pairs import PackedBatch, PackedPairStream
 from headwise.data.batch.padded_pairs import PaddedBatch, PaddedPairStream, ordered_pairs
 from headwise.data.batch.token_links import PairLinks
-from headwise.data.noise.noisy_texts import WORDS, Noisemaker
+from headwise.data.noise.noisy_texts import TERMS, WORDS, Noisemaker
 from headwise.data.noise.pair_noise import PairNoise
 from headwise.data.prepare.parallel_text import PairPreparation, directions, tag_languages, tested_files
 from headwise.data.prepare.result import Prepared, SourceFile, ValidSet
@@ -28,6 +28,7 @@ from headwise.models.encoder_decoder import EncoderDecoder
 from headwise.models.folder.description import LoadedModel, Task
 from headwise.models.folder.weights import parameter_count
 from headwise.nn.kernels import usable_on
+from headwise.text.term_marks import MARK
 from headwise.text.tokenizer import Ids, Keys
 from headwise.train.checkpoint.run_state import RunState
 from headwise.train.job import Say, Scored, note_few
@@ -40,6 +41,7 @@ from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, divergence, prediction_loss
 from headwise.train.tasks.continued_task import continued_task, keep_shortlists, note_new_directions
 from headwise.train.tasks.guided_alignment import Guidance, check_guidable, guidance, pair_links
+from headwise.train.tasks.term_pairs import term_pairs
 from headwise.train.tasks.word_pairs import word_pairs
 
 PairBatch = PaddedBatch | PackedBatch
@@ -163,6 +165,7 @@ def task_of(recipe: Recipe, prepared: Prepared) -> Task:
         tags=bool(tag_languages(recipe.data, recipe.text)),
         usual_tokens=int(np.quantile(lengths, 0.98)),
         max_tokens=int(lengths.max()),
+        terms=TERMS in recipe.data.noise.shares,
     )
 
 
@@ -193,7 +196,10 @@ def pair_noise(recipe: Recipe, prepared: Prepared, device: torch.device, say: Sa
         return None
     words = word_pairs(prepared.folder, prepared.tokenizer, corpora, say) if WORDS in shares else {}
     directions = tuple((each.source_language, each.target_language) for each in corpora)
-    maker = Noisemaker(prepared.tokenizer, directions, recipe.data.max_tokens, words)
+    if TERMS in shares and prepared.tokenizer.unk in prepared.tokenizer.encode(MARK):
+        raise ConfigError(f"data.noise.terms: the tokenizer of this model does not know {MARK}: leave it at 0")
+    terms = term_pairs(prepared.folder, prepared.tokenizer, corpora, say) if TERMS in shares else {}
+    maker = Noisemaker(prepared.tokenizer, directions, recipe.data.max_tokens, words, terms)
     workers = available() // local_processes() if device.type == "cuda" else 0
     return PairNoise(maker, shares, [each.corpus for each in corpora], recipe.seed, workers)
 

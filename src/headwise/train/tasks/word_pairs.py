@@ -3,11 +3,10 @@
 A model that is trained on sentences only copies single words, or adds to them. The noise `words` trains it on these.
 """
 
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from headwise.errors import CheckpointError
 from headwise.files.tables import read_table, write_table
 from headwise.text.language.codes import Direction
 from headwise.text.tokenizer import Tokenizer
+from headwise.text.word_forms import word_in
 
 WordPairs = list[tuple[str, str]]
 
@@ -43,7 +43,7 @@ def word_pairs(
     for each in corpora:
         if (each.target_language, each.source_language) not in directions:
             directions.setdefault((each.source_language, each.target_language), []).append(each)
-    known = _read(folder / FILE)
+    known = known_words(folder / FILE)
     found: dict[Direction, WordPairs] = {}
     for (source, target), parts in directions.items():
         name = f"{source}-{target}"
@@ -57,8 +57,8 @@ def word_pairs(
     return found
 
 
-def _read(path: Path) -> dict[str, WordPairs]:
-    """The word pairs that were learnt before; none if the file is missing or damaged, as it can be made again."""
+def known_words(path: Path) -> dict[str, Any]:
+    """What was learnt of each direction before; nothing if the file is missing or damaged, as it can be made again."""
     try:
         table = read_table(path)
     except CheckpointError:
@@ -69,16 +69,8 @@ def _read(path: Path) -> dict[str, WordPairs]:
 
 def learnt_words(tokenizer: Tokenizer, corpora: Sequence[TrainCorpus], sentences: int = PAIRS) -> WordPairs:
     """Word pairs of one direction, most frequent first, learnt from at most so many sentence pairs."""
-    source, target = _Side(), _Side()
-    share = sentences // len(corpora)
-    for each in corpora:
-        count = len(each.corpus)
-        for index in np.unique(np.linspace(0, count - 1, min(count, share)).astype(np.int64)).tolist():
-            left, right = (_words(tokenizer.decode(side.tolist())) for side in each.corpus[index])
-            if 0 < len(left) <= LONGEST and 0 < len(right) <= LONGEST:
-                source.add(left)
-                target.add(right)
-    forward, backward = _tables(source, target)
+    source, target = collected(tokenizer, corpora, sentences)
+    forward, backward = tables(source, target, 1, SURE)
     if forward is None or backward is None:
         return []
     pairs = []
@@ -90,7 +82,23 @@ def learnt_words(tokenizer: Tokenizer, corpora: Sequence[TrainCorpus], sentences
     return [(left, right) for _, left, right in pairs]
 
 
-class _Side:
+def collected(
+    tokenizer: Tokenizer, corpora: Sequence[TrainCorpus], sentences: int = PAIRS
+) -> tuple["SideWords", "SideWords"]:
+    """The words of both sides of at most so many sentence pairs."""
+    source, target = SideWords(), SideWords()
+    share = sentences // len(corpora)
+    for each in corpora:
+        count = len(each.corpus)
+        for index in np.unique(np.linspace(0, count - 1, min(count, share)).astype(np.int64)).tolist():
+            left, right = (_words(tokenizer.decode(side.tolist())) for side in each.corpus[index])
+            if 0 < len(left) <= LONGEST and 0 < len(right) <= LONGEST:
+                source.add(left)
+                target.add(right)
+    return source, target
+
+
+class SideWords:
     """The words of one side of the pairs."""
 
     def __init__(self) -> None:
@@ -119,16 +127,18 @@ class _Side:
         return max(forms, key=lambda form: self._forms[form])
 
 
-def _tables(source: _Side, target: _Side) -> tuple[LexicalTable | None, LexicalTable | None]:
-    """The likeliest translation of each word, in both directions."""
+def tables(
+    source: SideWords, target: SideWords, best: int, least: float
+) -> tuple[LexicalTable | None, LexicalTable | None]:
+    """The `best` likeliest translations of each word, of at least the probability `least`, in both directions."""
     both = [(left, right) for left, right in zip(source.ids(), target.ids(), strict=True) if left and right]
     if not both:
         return None, None
     kind = np.dtype("<u4")
     left, right = (Flat.of(side, kind) for side in zip(*both, strict=True))
     size = max(len(source.vocabulary), len(target.vocabulary))
-    forward = lexical_table(left, right, size, best=1, least=SURE)
-    return forward, lexical_table(right, left, size, best=1, least=SURE)
+    forward = lexical_table(left, right, size, best=best, least=least)
+    return forward, lexical_table(right, left, size, best=best, least=least)
 
 
 def _best(table: LexicalTable, word: int) -> int | None:
@@ -138,15 +148,4 @@ def _best(table: LexicalTable, word: int) -> int | None:
 
 def _words(text: str) -> list[str]:
     """The words of a text without the punctuation around them; numbers and the like are left out."""
-    return [word for word in map(_bare, text.split()) if word]
-
-
-@cache
-def _bare(token: str) -> str:
-    """The word in a token, or nothing if it holds anything but letters and hyphens between them."""
-    kinds = [unicodedata.category(each)[0] for each in token]
-    start = next((place for place, kind in enumerate(kinds) if kind in "LM"), len(token))
-    end = next((place for place in range(len(token), start, -1) if kinds[place - 1] in "LM"), start)
-    word = token[start:end]
-    plain = all(kind in "LM" or each == "-" for kind, each in zip(kinds[start:end], word, strict=True))
-    return word if plain else ""
+    return [word for word in map(word_in, text.split()) if word]
