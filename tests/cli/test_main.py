@@ -261,37 +261,41 @@ def test_files_plain_and_compressed(model: Path, tmp_path: Path, capsys: Capture
     assert out.read_text(encoding="utf-8") == expected
 
 
-def test_a_pipe(model: Path) -> None:
-    done = shell("translate", "--model", model, given=f"{SOURCES[0]}\n\n{SOURCES[4]}".encode())
+def test_a_pipe(small_folder: Path) -> None:
+    command = ("translate", "--model", small_folder, "--from", "en", "--to", "de")
+    done = shell(*command, given=f"{SOURCES[0]}\n\n{SOURCES[4]}".encode())
     assert done.returncode == 0, done.stderr
     assert done.stdout.decode() == f"{TARGETS[0]}\n\n{TARGETS[4]}\n"
     assert done.stderr == b""
-    dash = shell("translate", "--model", model, "--input", "-", given=b"\xef\xbb\xbf" + SOURCES[0].encode() + b"\r\n")
+    dash = shell(*command, "--input", "-", given=b"\xef\xbb\xbf" + SOURCES[0].encode() + b"\r\n")
     assert dash.stdout.decode() == f"{TARGETS[0]}\n"
-    empty = shell("translate", "--model", model)
+    empty = shell(*command)
     assert (empty.returncode, empty.stdout, empty.stderr) == (0, b"", b"")
 
 
-def test_output_is_utf_8_whatever_the_locale(model: Path) -> None:
+def test_output_is_utf_8_whatever_the_locale(small_folder: Path) -> None:
     """Input is UTF-8 always; so is output, and half characters that a terminal hands in do not stop it."""
-    arguments = ("translate", "--model", model, "--json", "Äpfel 苹果", b"\xff".decode("utf-8", "surrogateescape"))
-    done = shell(*arguments, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    texts = ("Äpfel 苹果", b"\xff".decode("utf-8", "surrogateescape"))
+    command = ("translate", "--model", small_folder, "--from", "en", "--to", "de", "--json", *texts)
+    done = shell(*command, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in done.stdout.decode().splitlines()]
     assert records[0]["source"] == "Äpfel 苹果"
 
 
-def test_arguments_are_utf_8_whatever_the_locale(model: Path) -> None:
+def test_arguments_are_utf_8_whatever_the_locale(small_folder: Path) -> None:
     """In the locale C, without UTF-8 mode, Python decodes arguments as ASCII."""
     c = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = shell("translate", "--model", model, "--json", "The café is closed.", **c)
+    command = ("translate", "--model", small_folder, "--from", "en", "--to", "de", "--json", "The café is closed.")
+    done = shell(*command, **c)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.decode())["source"] == "The café is closed."
 
 
-def test_a_reader_that_has_seen_enough(model: Path, tmp_path: Path) -> None:
-    path = lines_file(tmp_path / "in.en", SOURCES * 40)
-    command = f'"{sys.executable}" -m headwise translate --beam 1 --model "{model}" --input "{path}" | head -n 1'
+def test_a_reader_that_has_seen_enough(small_folder: Path, tmp_path: Path) -> None:
+    path = lines_file(tmp_path / "in.en", SOURCES * 400)
+    given = f'--beam 1 --model "{small_folder}" --from en --to de --input "{path}"'
+    command = f'"{sys.executable}" -m headwise translate {given} | head -n 1'
     done = subprocess.run(command, shell=True, capture_output=True, check=False, timeout=120)
     assert done.stdout.decode() == f"{TARGETS[0]}\n"
     assert done.stderr == b""

@@ -219,12 +219,13 @@ def test_an_older_file_stays_until_the_new_one_is_whole(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no /dev")
-def test_pipes_and_devices_are_written_as_they_come(model: Path, source: Path) -> None:
+def test_pipes_and_devices_are_written_as_they_come(small_folder: Path, source: Path) -> None:
+    languages = ("--from", "en", "--to", "de")
     for place in ("-", "/dev/stdout"):
-        done = shell(*command(model, source, Path(place)))
+        done = shell(*command(small_folder, source, Path(place), *languages))
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.decode().splitlines()) == len(LINES)
-    given = shell(*command(model, Path("/dev/stdin"), Path("-")), given=source.read_bytes())
+    given = shell(*command(small_folder, Path("/dev/stdin"), Path("-"), *languages), given=source.read_bytes())
     assert given.stdout == done.stdout
 
 
@@ -247,9 +248,10 @@ def test_progress(model: Path, source: Path, tmp_path: Path, capsys: Capture, mo
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
-def test_a_bar_on_a_terminal(model: Path, source: Path, tmp_path: Path) -> None:
+def test_a_bar_on_a_terminal(small_folder: Path, source: Path, tmp_path: Path) -> None:
     mine, its = os.openpty()
-    arguments = [str(each) for each in command(model, source, tmp_path / "out")]
+    languages = ("--from", "en", "--to", "de")
+    arguments = [str(each) for each in command(small_folder, source, tmp_path / "out", *languages)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TERM": "xterm", "COLUMNS": "120"}
     process = subprocess.Popen([sys.executable, "-m", "headwise", *arguments], stderr=its, env=environment)
     os.close(its)
