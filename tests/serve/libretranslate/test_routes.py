@@ -120,6 +120,8 @@ def test_no_alternatives_may_be_null(client: TestClient) -> None:
         b'{"q": NaN}',
         b'{"q": "\\ud800", "source": "en", "target": "de"}',
         b'{"q": ["\\udc00x"], "source": "en", "target": "de"}',
+        '{"q": "\\ud800", "source": "en", "target": "de"}'.encode("utf-16"),
+        '{"q": "a", "source": "en", "target": "de"}'.encode("utf-32"),
         b'{"q": ' + b"9" * 5000 + b"}",
         b'{"q": ' + b"[" * 100_000,
         b'{"q": ' + b"[" * 5000 + b"]" * 5000 + b"}",
@@ -128,6 +130,12 @@ def test_no_alternatives_may_be_null(client: TestClient) -> None:
 def test_malformed_json_is_an_error_of_the_client(client: TestClient, body: bytes) -> None:
     refused(client.post("/translate", content=body, headers={"content-type": "application/json"}))
     assert client.post("/translate", json=ASKED).json() == {"translatedText": TARGETS[0]}
+
+
+def test_a_byte_order_mark_before_the_json_is_ignored(client: TestClient) -> None:
+    body = json.dumps(ASKED).encode("utf-8-sig")
+    answer = client.post("/translate", content=body, headers={"content-type": "application/json"})
+    assert answer.json() == {"translatedText": TARGETS[0]}
 
 
 def test_pairs_of_surrogates_are_characters(client: TestClient) -> None:

@@ -178,7 +178,15 @@ def test_what_makes_no_sense_is_refused_also_in_a_stream(texts: TestClient, wron
 
 @pytest.mark.parametrize(
     "messages",
-    [None, [], [{"role": "user"}], [{"role": "king", "content": "x"}], ["x"], [{"role": "user", "content": [1]}]],
+    [
+        None,
+        [],
+        [{"role": "user"}],
+        [{"role": "king", "content": "x"}],
+        ["x"],
+        [{"role": ["user"], "content": "x"}],
+        [{"role": "user", "content": [1]}],
+    ],
 )
 def test_a_chat_without_sense_is_refused(texts: TestClient, messages: Any) -> None:
     refused(texts.post("/v1/chat/completions", json={"model": "writer", "messages": messages}))

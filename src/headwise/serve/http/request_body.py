@@ -18,7 +18,7 @@ from headwise.serve.service_errors import ClientGoneError, InvalidRequestError, 
 MOST_FIELDS = 10_000
 """Fields of a form, repeated ones included."""
 
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 async def read_body(request: Request, limit: float, seconds: float) -> bytes:
@@ -47,13 +47,19 @@ def _too_large(limit: float) -> TooLargeError:
 
 
 def parse_json(body: bytes) -> Any:
-    """The JSON value of a body. NaN, numbers of thousands of digits, deep nesting and lone surrogates are refused."""
+    """The JSON value of a body in UTF-8.
+
+    NaN, numbers of thousands of digits, deep nesting and lone surrogates are refused.
+    """
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
-        if _SURROGATE.search(body):
+        text = body.decode("utf-8-sig")
+        value = json.loads(text, parse_constant=_refuse_constant)
+        if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()  # lone ones cannot be encoded
     except RecursionError:
         raise InvalidRequestError("Invalid request: the JSON is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise InvalidRequestError("Invalid request: the JSON is not UTF-8") from None
     except UnicodeEncodeError:
         raise InvalidRequestError("Invalid request: the JSON has a lone surrogate, which is no character") from None
     except ValueError:

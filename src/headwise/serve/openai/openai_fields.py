@@ -89,7 +89,7 @@ def _stops(fields: JsonObject) -> tuple[str, ...]:
 
 def _message(value: Any) -> dict[str, str]:
     """A message of a chat, its text in one piece."""
-    if not isinstance(value, dict) or value.get("role") not in ROLES:
+    if not isinstance(value, dict) or str(value.get("role")) not in ROLES:
         raise InvalidRequestError(f"each message must be an object with a role: {', '.join(ROLES)}")
     content = value.get("content")
     if isinstance(content, list):
