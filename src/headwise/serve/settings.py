@@ -44,7 +44,7 @@ class ServeSettings(Checked):
     """Beam width of a request that does not name one"""
     pivot: bool = False
     """Translate directions that no model has through English"""
-    batch_time: Positive = 0.1
+    batch_time: Positive = 0.06
     """Seconds of work in a batch: what a short request waits for at most, twice"""
     queue: Count = 4_000_000
     """Characters that may wait in the queue; then requests are refused (503)"""

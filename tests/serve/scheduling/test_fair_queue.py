@@ -39,7 +39,7 @@ def test_the_last_item_of_a_request_is_known() -> None:
     queue: FairQueue[str] = FairQueue()
     queue.add("a", 1, "x")
     queue.add("a", 1, "y")
-    assert queue.requests == 1
+    assert queue.requests() == 1
     assert queue.take() == ("x", False)
     assert queue.take() == ("y", True)
     assert not queue
@@ -53,3 +53,17 @@ def test_a_request_can_be_removed() -> None:
     assert queue.remove_request("a", 1) == ["x", "z"]
     assert queue.remove_request("a", 1) == []
     assert all_of(queue) == ["y"]
+
+
+def test_a_turn_can_be_asked_of_short_requests_only() -> None:
+    queue: FairQueue[str] = FairQueue()
+    for number in range(3):
+        queue.add("reader", 1, f"book {number}")
+    queue.add("reader", 2, "short")
+    queue.add("other", 3, "brief")
+    assert queue.requests(longest=2) == 2
+    assert queue.peek(longest=2) == "short"
+    assert queue.take(longest=2) == ("short", True)
+    assert queue.take(longest=2) == ("brief", True)
+    assert queue.peek(longest=2) is None
+    assert queue.peek() == "book 0"

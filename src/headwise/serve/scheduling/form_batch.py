@@ -13,6 +13,8 @@ from headwise.serve.scheduling.sentence_unit import SentenceUnit
 
 CROWD = 2.0
 """How much larger a batch may be while each of its sentences is of another request: all of them would wait anyway."""
+SHORT = 4
+"""Sentences of a request that is short: so many or fewer are still to be translated."""
 CROWD_SENTENCES = 16
 """Sentences of different requests that are translated together however long it takes: on a slow or busy machine, too
 small batches would make everyone wait longer still."""
@@ -22,12 +24,12 @@ def form_batch(queue: FairQueue[SentenceUnit], budget: float) -> list[SentenceUn
     """Take the next batch out of a queue; `budget` is its size in characters, and its first sentence always fits."""
     batch: list[SentenceUnit] = []
     size = turns = 0
-    requests = queue.requests
+    longest = _let_pass(queue)
+    requests = queue.requests(longest)
     completes = False
-    while queue:
-        unit = queue.peek()
+    while (unit := queue.peek(longest)) is not None:
         if not unit.wanted:
-            queue.take()
+            queue.take(longest)
             continue
         crowd = turns < requests
         size += unit.cost
@@ -37,7 +39,7 @@ def form_batch(queue: FairQueue[SentenceUnit], budget: float) -> list[SentenceUn
             full = size > budget or completes
         if batch and (full or unit.alone):
             break
-        _, last = queue.take()
+        _, last = queue.take(longest)
         unit.taken = True
         batch.append(unit)
         completes |= last
@@ -45,6 +47,13 @@ def form_batch(queue: FairQueue[SentenceUnit], budget: float) -> list[SentenceUn
         if unit.alone:
             break
     return batch
+
+
+def _let_pass(queue: FairQueue[SentenceUnit]) -> int | None:
+    """How long the requests of the next batch may be: long ones let short ones pass, but never twice in a row."""
+    short, everyone = queue.requests(SHORT), queue.requests()
+    queue.passed = not queue.passed and 0 < short < everyone
+    return SHORT if queue.passed else None
 
 
 class Pace:

@@ -208,6 +208,9 @@ class Scheduler:
         except asyncio.CancelledError:
             self._fail(batch, UnavailableError("the server stops", retry_after=RETRY))
             raise
+        except Exception as error:  # a bug must cost one batch, not the worker
+            LOG.error("a batch was not sent or not understood: %s", type(error).__name__)
+            self._fail(batch, InternalError("the translation failed: see the server's log"))
         else:
             seconds: float = answer["seconds"]
             characters = sum(unit.cost for unit in batch)
