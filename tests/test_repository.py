@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import headwise
+from headwise.serve.settings import load_settings
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -80,17 +81,51 @@ def test_all_systems_and_pythons_are_tested() -> None:
     assert len(tried["os"]) == len(tried["include"]) == 4
 
 
-def test_the_image_is_light_and_without_rights() -> None:
+def stages() -> dict[str, str]:
+    """The stages of the Dockerfile by their names; the last one, which is built by default, has none."""
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    final = text[text.rindex("\nFROM ") :]
+    found = re.findall(r"^FROM \S+(?: AS (\w+))?\n(.*?)(?=^FROM |\Z)", text, re.MULTILINE | re.DOTALL)
+    return dict(found)
+
+
+@pytest.mark.parametrize("name", ["", "serve"])
+def test_the_images_are_light_and_without_rights(name: str) -> None:
+    final = stages()[name]
     [user] = re.findall(r"^USER (\d+)$", final, re.MULTILINE)
     assert int(user) > 0
     assert final.index("USER") < final.index("HEALTHCHECK") < final.index("ENTRYPOINT")
     for word in ("torch", "[train]", "g++", "apt-get"):
-        assert word not in final
-    assert "HEADWISE_RELEASE=1" in text
-    for name in re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE):
-        assert (ROOT / name).exists()
+        assert word not in final + stages()["runtime"]
+    assert "HEADWISE_RELEASE=1" in stages()["build"]
+    for each in re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE):
+        assert (ROOT / each).exists()
+
+
+def test_the_image_of_the_server_sets_what_the_server_knows() -> None:
+    given = dict(re.findall(r"(HEADWISE_SERVE_\w+)=(\S+)", stages()["serve"]))
+    settings = load_settings(environment=given)
+    assert (settings.host, settings.models, settings.state) == ("0.0.0.0", "/models", "/state")
+    assert f"EXPOSE {settings.port}" in stages()["serve"]
+    assert f"127.0.0.1:{settings.port}/health" in stages()["serve"]
+
+
+def test_the_kubernetes_manifest_is_safe_and_sets_what_the_server_knows() -> None:
+    text = (ROOT / "docs" / "kubernetes.yaml").read_text(encoding="utf-8")
+    deployment, service = (each for each in yaml.safe_load_all(text) if each["kind"] in ("Deployment", "Service"))
+    pod = deployment["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["readinessProbe"]["httpGet"]["path"] == "/ready"
+    assert container["livenessProbe"]["httpGet"]["path"] == "/health"
+    settings = load_settings(environment={each["name"]: each["value"] for each in container["env"]})
+    assert pod["terminationGracePeriodSeconds"] > settings.drain
+    assert container["ports"][0]["containerPort"] == settings.port
+    assert service["spec"]["ports"][0]["targetPort"] == container["ports"][0]["name"]
+    mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    assert {settings.models, settings.state} <= set(mounted.values())
+    assert mounted.keys() == {each["name"] for each in pod["volumes"]}
 
 
 def test_a_release_is_checked_against_the_changelog() -> None:
