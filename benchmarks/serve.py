@@ -4,12 +4,14 @@
         --ctranslate2 FOLDER --libretranslate PYTHON --libretranslate-data FOLDER
     python benchmarks/serve.py book --models FOLDER --sentences newstest2014.en.xz
     python benchmarks/serve.py processes --models FOLDER --sentences newstest2014.en.xz
+    python benchmarks/serve.py http --models FOLDER --sentences newstest2014.en.xz --granian PYTHON
 
 - load: 1, 16, 64 and 256 clients, each of which sends its next sentence when it has the translation of the last one.
   Requests per second, the median and the 95th and 99th percentile of the latency, and requests per CPU second of all
   processes of the server, which other work on the machine disturbs least.
 - book: the latency of a short request on an idle server, and beside a book of 100,000 words that another client sends.
 - processes: 1, 2 and 4 workers of one server, and 1, 2 and 4 servers of one worker each; each worker has one thread.
+- http: requests whose answer is in the cache: what HTTP itself costs, with uvicorn and granian.
 
 The models are the same one, in int8 and with beam 4 everywhere: FOLDER of `--models` is made by `headwise convert
 opus-mt-en-fr ... --precision int8`, that of `--ctranslate2` with `--to ctranslate2`, too. LibreTranslate runs in an
@@ -29,13 +31,13 @@ from pathlib import Path
 
 from rows import Row, add_output, show, write
 from serving.load import Connection, Load, endless, send, translate_body
-from serving.systems import Served, System, headwise, libretranslate, plain
+from serving.systems import Served, System, headwise, headwise_on_granian, libretranslate, plain
 
 from headwise.data.read.files import numbered_lines
 
 WORKERS = {"workers": 2, "threads": 1}
 """One worker per core: the shape for throughput."""
-WARM_UP = 24
+WARM_UP = 12
 """Requests that are sent before the clock starts."""
 BOOK = 100_000
 """Words of a book."""
@@ -51,6 +53,7 @@ def main() -> None:
     parser.add_argument("--ctranslate2", type=Path, metavar="FOLDER")
     parser.add_argument("--libretranslate", type=Path, metavar="PYTHON", help="of an environment with LibreTranslate")
     parser.add_argument("--libretranslate-data", type=Path, metavar="FOLDER")
+    parser.add_argument("--granian", type=Path, metavar="PYTHON", help="of an environment with granian and Headwise")
     parser.add_argument("--direction", default="en-fr")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 64, 256])
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these")
@@ -92,6 +95,15 @@ def processes(args: argparse.Namespace, lines: Sequence[str]) -> list[Row]:
     for count in (2, 4):
         systems[f"{count} servers, 1 worker"] = partial(headwise, args.models, {"workers": 1, "threads": 1}, count)
     return compared(args, lines, systems, [64])
+
+
+def http(args: argparse.Namespace, lines: Sequence[str]) -> list[Row]:
+    """What a request costs beside its translation, at 64 clients."""
+    settings = {**WORKERS, "cache": 1000}
+    systems: dict[str, System] = {"uvicorn": partial(headwise, args.models, settings)}
+    if args.granian:
+        systems["granian"] = partial(headwise_on_granian, args.granian, args.models, settings)
+    return compared(args, lines[:WARM_UP] + lines[:WARM_UP], systems, [64])
 
 
 def compared(
@@ -199,7 +211,7 @@ async def now_and_then(served: Served, texts: Sequence[str]) -> list[float]:
 
 
 Test = Callable[[argparse.Namespace, Sequence[str]], list[Row]]
-TESTS: dict[str, Test] = {"load": load, "book": book, "processes": processes}
+TESTS: dict[str, Test] = {"load": load, "book": book, "processes": processes, "http": http}
 
 if __name__ == "__main__":
     main()

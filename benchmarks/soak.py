@@ -124,11 +124,11 @@ def soak_request(drawn: random.Random, lines: Sequence[str], source: str, target
     direction = {"source": source, "target": target}
     kind, line = drawn.random(), drawn.choice(lines)
     if kind < 0.55:
-        return SoakRequest("/translate", {"q": line[: drawn.choice([20, 60, 400])], **direction})
+        return SoakRequest("/translate", {"q": line[: drawn.choice([60, 400])], **direction})
     if kind < 0.65:
         return SoakRequest("/translate", {"q": drawn.sample(lines, 3), **direction, "alternatives": 1})
     if kind < 0.75:
-        return SoakRequest("/translate", {"q": f"<p>{line[:80]} <b>x</b></p>", "format": "html", **direction})
+        return SoakRequest("/translate", {"q": f"<h1>{line}</h1><p><b>{line}</b></p>", "format": "html", **direction})
     if kind < 0.85:
         return SoakRequest("/translate", {"q": line, "source": "auto", "target": target})
     if kind < 0.9:

@@ -60,6 +60,22 @@ def headwise(models: Path, settings: Mapping[str, object], servers: int = 1) -> 
 
 
 @contextlib.contextmanager
+def headwise_on_granian(python: Path, models: Path, settings: Mapping[str, object]) -> Iterator[Served]:
+    """The application of Headwise on granian instead of uvicorn; `python` is of an environment that has both."""
+    port, here = free_port(), Path(__file__).parent.parent
+    with tempfile.TemporaryDirectory() as state:
+        given = {"models": models, "state": state, **settings}
+        environment = {f"HEADWISE_SERVE_{name.upper()}": str(value) for name, value in given.items()}
+        environment["PYTHONPATH"] = f"{here}:{os.environ.get('PYTHONPATH', '')}"
+        command = [str(python), "-m", "granian", "--interface", "asgi", "--port", str(port)]
+        where = {"env": {**os.environ, **environment}}
+        app = ["--factory", "--no-ws", "serving.granian_app:make"]
+        with _running(command + app, Path(state) / "log", **where) as process:
+            wait_ready(port, "/ready")
+            yield Served([process], [port])
+
+
+@contextlib.contextmanager
 def libretranslate(python: Path, data: Path, threads: int) -> Iterator[Served]:
     """LibreTranslate, with the packages of `argos_package.py` in a folder."""
     port = free_port()
