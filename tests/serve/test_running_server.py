@@ -1,6 +1,7 @@
 """The server as a process: killed workers, slow and vanishing clients, keys that stay secret, an orderly end."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import socket
@@ -65,6 +66,21 @@ def test_large_heads_and_broken_requests_are_refused_in_json(server: RunningServ
         assert status in answer.partition(b"\r\n")[0]
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
     assert works(server)
+
+
+def test_connections_beyond_the_limit_are_told_to_come_back(small_folder: Path, tmp_path: Path) -> None:
+    with running_server(small_folder, tmp_path, connections=3) as server, contextlib.ExitStack() as held:
+        for _ in range(3):
+            held.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+        answer = exchange(server, b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").lower()
+        assert b" 503 " in answer
+        assert b"retry-after: 2" in answer
+        assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"error": "too many connections"}
+        held.close()
+        until = time.monotonic() + 5
+        while not works(server) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert works(server)
 
 
 def test_work_of_a_client_that_is_gone_is_dropped(server: RunningServer) -> None:

@@ -21,6 +21,7 @@ class StepWorker:
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
+        self.tended = 0
         self._asked = asyncio.Event()
         self._go: asyncio.Queue[Exception | None] = asyncio.Queue()
 
@@ -28,6 +29,9 @@ class StepWorker:
         return
 
     async def ask(self, message: dict[str, Any]) -> Any:
+        if message["do"] == "close_idle":
+            self.tended += 1
+            return 0
         self.batches.append(message["texts"])
         self._asked.set()
         error = await self._go.get()
@@ -289,3 +293,16 @@ def test_batches_become_as_large_as_their_time_allows() -> None:
         book.cancel()
 
     with_worker(test, batch_time=1.0)
+
+
+def test_a_worker_that_always_has_work_closes_idle_models_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwise.serve.scheduling.scheduler.BUSY_UPKEEP", 0.0)
+
+    async def test(scheduler: Scheduler, worker: StepWorker) -> None:
+        book = start(scheduler.translate(LANE, [f"sentence {number} of a book" for number in range(200)], "reader"))
+        for _ in range(3):
+            await worker.step()
+        assert worker.tended >= 2
+        book.cancel()
+
+    with_worker(test)

@@ -65,8 +65,9 @@ class DeadlineProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         body = f'{{"error": "{message}"}}'.encode()
-        head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
-        self.transport.write(STATUS_LINE[status] + head + body)
+        head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n" % len(body)
+        later = b"retry-after: 2\r\n" if status == 503 else b""
+        self.transport.write(STATUS_LINE[status] + head + later + b"\r\n" + body)
         self.transport.close()
 
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -28,6 +29,8 @@ RETRY = 2.0
 """Seconds after which a client that was refused may try again."""
 UPKEEP = 10.0
 """Seconds without work after which a worker looks for models that it may close."""
+BUSY_UPKEEP = 60.0
+"""Seconds after which a worker looks for such models although it has work."""
 SHARE = 0.5
 """Share of the queue that one client may fill."""
 
@@ -147,11 +150,15 @@ class Scheduler:
     # --- the workers' side -----------------------------------------------------------------------------
 
     async def serve(self, worker: AnsweringWorker) -> None:
-        """Give batches to a worker, one after the other, for ever."""
+        """Give batches to a worker, one after the other, for ever; between them, let it close what nobody uses."""
+        tended = time.monotonic()
         while True:
             await worker.wait_ready()
-            if not await self._work_within(UPKEEP):
+            has_work = await self._work_within(UPKEEP)
+            if not has_work or time.monotonic() - tended > BUSY_UPKEEP:
                 await self._close_idle(worker)
+                tended = time.monotonic()
+            if not has_work:
                 continue
             await asyncio.sleep(0)  # requests that have arrived in the same moment are batched together
             batch = self._next_batch()
