@@ -182,7 +182,7 @@ def torchrun(arguments: list[object]) -> subprocess.CompletedProcess[bytes]:
     start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "headwise"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [*start, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, env=environment, check=False, timeout=240)
+    return subprocess.run(command, capture_output=True, env=environment, check=False, timeout=480)
 
 
 def test_torchrun_back_translates(both: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -53,7 +53,7 @@ def begin(size: int, folder: Path, work: Callable[..., None], *arguments: Any) -
     return members
 
 
-def end(members: list[Any], seconds: float = 60) -> list[int | None]:
+def end(members: list[Any], seconds: float = 240) -> list[int | None]:
     """The exit codes; None of one that had to be killed, since it did not end in time."""
     until = time.monotonic() + seconds
     for member in members:
