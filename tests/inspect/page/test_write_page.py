@@ -111,11 +111,13 @@ def test_the_file_is_never_too_large(answers: list[PageAnswer]) -> None:
         page_text(one, answers, largest=empty + 1_000)
 
 
-def test_sixty_tokens_of_a_small_model_fit_with_all_their_numbers(tmp_path: Path) -> None:
+def test_sixty_tokens_of_a_small_model_fit_with_all_their_numbers() -> None:
     inside = random_inside(small(width=128, attention__heads=4, layers=2, encoder__layers=3))
-    text = " ".join(["The cat sees a small dog"] * 10)
-    one = translate_inside(inside, Question(text, "en", "de", translation=" ".join(["Die Katze"] * 24)))
+    words = inside.tokenizer.encode("The cat sees a small dog. " * 30)
+    text = inside.tokenizer.decode(words[:60])
+    one = translate_inside(inside, Question(text, "en", "de", translation=text))
     assert len(one.source_ids) >= 60
+    assert len(one.shown_ids) >= 60
     first = next(page_answers(one))
     page = page_text(one, [first])
     assert len(page.encode()) <= LARGEST
