@@ -181,8 +181,6 @@ class TourPage:
     def open(self, station: str, **state: Any) -> Any:
         """Open a station by its address; what is chosen there is part of it."""
         values = {"text": SENTENCE, "source": "en", "target": "de", "tour.station": station}
-        if "model" in state:
-            values["model"] = state.pop("model")
         for name, value in state.items():
             values[f"tour.{name.replace('_', '.')}"] = value if isinstance(value, str) else f"~{json.dumps(value)}"
         self.page.goto("about:blank")
