@@ -158,7 +158,7 @@ def test_options_that_a_page_would_ignore_are_refused(wrong: list[str], tmp_path
     assert main([*picture, "--compare", str(tmp_path / "run")]) != 0
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def chromium() -> Any:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (headwise[browser])")
     if not CHROMIUM:

@@ -1,5 +1,7 @@
 """A browser that looks at the page of a running server, and notes whatever goes wrong in it."""
 
+import asyncio
+import contextlib
 import os
 import re
 import shutil
@@ -21,15 +23,33 @@ AXE = [
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Chromium, driven by Playwright."""
+def session_browser() -> Iterator[tuple[Any, asyncio.AbstractEventLoop]]:
+    """Chromium, driven by Playwright, with the event loop that Playwright runs in this thread."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (headwise[browser])")
     if not CHROMIUM:
         pytest.skip("there is no chromium here (HEADWISE_CHROMIUM names one)")
-    with api.sync_playwright() as playwright:
+    with contextlib.ExitStack() as stack:
+        playwright = stack.enter_context(api.sync_playwright())
+        loop = asyncio.get_running_loop()
+        stack.push(lambda *_: asyncio._set_running_loop(loop))  # for Playwright's own end
         made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
+        asyncio._set_running_loop(None)
+        yield made, loop
+        asyncio._set_running_loop(loop)
         made.close()
+
+
+@pytest.fixture
+def browser(session_browser: tuple[Any, asyncio.AbstractEventLoop]) -> Iterator[Any]:
+    """The browser, for one test.
+
+    Playwright's loop stays the running one of the thread between its calls, where `asyncio.run` refuses to work: so
+    it is so for tests with a browser only.
+    """
+    made, loop = session_browser
+    asyncio._set_running_loop(loop)
+    yield made
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture(scope="session")
