@@ -88,10 +88,13 @@ def complete_recipe(
     from headwise.train.start import recipe_from
 
     if not isinstance(recipe, Recipe):
-        tables = run_tables(recipe, keywords)
+        tables, notes = run_tables(recipe, keywords), list[str]()
         if recipe is None:
-            tables = with_start(tables, stored_tables(tables.get("out")), say if is_first() else lambda text: None)
-        return recipe_from(tables)
+            tables = with_start(tables, stored_tables(tables.get("out")), notes.append)
+        made = recipe_from(tables)
+        for note in notes if is_first() else []:  # nothing is said of a run that is refused
+            say(note)
+        return made
     if keywords:
         raise ConfigError(f"a whole Recipe takes no further keywords: leave out {', '.join(keywords)}")
     return recipe
