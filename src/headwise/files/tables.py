@@ -17,12 +17,16 @@ class NewerFormatError(CheckpointError):
     """The file or folder is intact, but a newer Headwise wrote it."""
 
 
+class MissingFileError(CheckpointError):
+    """A file that was to be read does not exist, or no longer."""
+
+
 def read_json(path: Path) -> Any:
     """The JSON value in a file; whatever is wrong with the file is a `CheckpointError` that names it."""
     try:
         return json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise CheckpointError(f"{path}: missing") from None
+        raise MissingFileError(f"{path}: missing") from None
     except RecursionError:
         raise CheckpointError(f"{path}: damaged: nested too deeply to be read") from None
     except ValueError as error:  # not JSON, not UTF-8, or a number of thousands of digits

@@ -416,6 +416,23 @@ def test_no_byte_of_a_partial_result_can_change_unseen(expected: bytes, tmp_path
     assert out.read_bytes() == expected
 
 
+def test_a_state_that_appears_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process writes its first state between a failed read and the look whether there is one."""
+    path = tmp_path / "out.tsv.partial-1-of-2.json"
+    state = partial.PartialState({}, Plan(4, 400, 100), Saved())
+    read = partial.read_table
+
+    def late(asked: Path) -> dict[str, Any]:
+        try:
+            return read(asked)
+        finally:
+            partial.save_state(path, state)
+
+    monkeypatch.setattr(partial, "read_table", late)
+    assert partial.read_if_there(path) is None
+    assert partial.read_if_there(path) == state
+
+
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
 

@@ -23,7 +23,7 @@ from headwise.decode.glossary.term_report import TermReport
 from headwise.errors import CheckpointError, ConfigError
 from headwise.files.atomic import disk_errors
 from headwise.files.lock import locked
-from headwise.files.tables import read_table, write_table
+from headwise.files.tables import MissingFileError, read_table, write_table
 
 FORMAT = 3
 NO_TERMS = TermReport()
@@ -69,6 +69,8 @@ class PartialState:
             saved = {**table["saved"]}
             terms = TermReport.from_table(saved.pop("terms")) if "terms" in saved else NO_TERMS
             return cls({**table["settings"]}, Plan(**table["plan"]), Saved(**saved, terms=terms))
+        except MissingFileError:  # even if another process has written it since
+            raise
         except (KeyError, TypeError, ValueError, CheckpointError):
             if not path.exists():
                 raise
@@ -82,9 +84,11 @@ class PartialState:
 
 
 def read_if_there(path: Path) -> PartialState | None:
-    """A state, or None: another process may finish the work and remove it at any moment."""
+    """A state, or None: another process may write it, or finish the work and remove it, at any moment."""
     try:
         return PartialState.read(path)
+    except MissingFileError:
+        return None
     except CheckpointError:
         if path.exists():
             raise
