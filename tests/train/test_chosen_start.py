@@ -95,7 +95,7 @@ def test_other_languages(bundled: Path, pairs: str) -> None:
     assert recipe_of(pairs, said, target="fr").init == ""
     assert said == ["training a new model: the bundled one does not translate en-fr"]
     assert recipe_of(pairs, said, source=None, target=None).init == ""
-    assert said[1] == "training a new model: the bundled one does not translate ?-?"
+    assert said[1] == "training a new model: the bundled one needs the names of the languages, --from and --to"
 
 
 def test_many_pairs(bundled: Path, pairs: str, monkeypatch: pytest.MonkeyPatch) -> None:

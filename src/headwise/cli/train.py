@@ -1,4 +1,4 @@
-"""headwise train"""
+"""The command `headwise train`: training of any model."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -83,13 +83,16 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", metavar="DIR", help="output folder; a run that exists there continues")
     command.add_argument("--preset", choices=list(PRESETS), help=f"model shape (default by task: {_defaults()})")
     command.add_argument(
-        "--steps", type=positive, metavar="N", help="training steps (default: 10,000, or by the data with --init)"
+        "--steps",
+        type=positive,
+        metavar="N",
+        help="training steps (default: 10,000, or by the amount of data if tuned)",
     )
     command.add_argument(
         "--batch-tokens",
         type=lambda text: 0 if text == "auto" else positive(text),
         metavar="N",
-        help="tokens per batch, padding included; auto: as many as fit a GPU (default: 4,096; with --init 1,024)",
+        help="tokens per batch, padding included; auto: as many as fit a GPU (default: 4,096; 1,024 if tuned)",
     )
     command.add_argument(
         "--vocabulary", type=positive, metavar="N", help="size of the vocabulary (default: by corpus size)"

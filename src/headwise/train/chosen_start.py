@@ -20,6 +20,9 @@ from headwise.train.tuning import CHOSEN, SMALL, Amount, amount_of, tuning_setti
 
 Say = Callable[[str], None]
 
+UNNAMED = "?"
+"""Stands for a language that the recipe does not name."""
+
 TEXT = ("sampling", "candidates")
 """Keys of the text table that a model with a tokenizer of its own leaves open."""
 
@@ -48,7 +51,9 @@ def with_start(tables: Mapping[str, Any], stored: Mapping[str, Any], say: Say) -
         return tables
     why_not, amount = "", Amount(0, 0)
     missing = missing_directions(_data(tables), task)
-    if missing:
+    if any(UNNAMED in direction for direction in missing):
+        why_not = "the bundled one needs the names of the languages, --from and --to"
+    elif missing:
         why_not = f"the bundled one does not translate {', '.join(missing)}"
     else:
         amount = amount_of(_data(tables))
@@ -57,10 +62,8 @@ def with_start(tables: Mapping[str, Any], stored: Mapping[str, Any], say: Say) -
     if why_not:
         say(f"training a new model: {why_not}")
         return tables
-    say(
-        f"starting from the bundled model, since {amount.pairs:,} pairs are too few for a new one; "
-        "--init none trains a new one"
-    )
+    few = f"{amount.pairs:,} pairs are" if amount.pairs != 1 else "one pair is"
+    say(f"starting from the bundled model, since {few} too few for a new one; --init none trains a new one")
     tables = _in_codes_of(BUNDLED, {**tables, "init": BUNDLED})
     return override(tables, tuning_settings(amount, dotted(tables)))
 
@@ -68,7 +71,9 @@ def with_start(tables: Mapping[str, Any], stored: Mapping[str, Any], say: Say) -
 def missing_directions(data: DataConfig, task: Task) -> list[str]:
     """The directions of the data that a model does not translate."""
     return [
-        f"{source or '?'}-{target or '?'}" for source, target in directions(data) if not _fits(source, target, task)
+        f"{source or UNNAMED}-{target or UNNAMED}"
+        for source, target in directions(data)
+        if not _fits(source, target, task)
     ]
 
 

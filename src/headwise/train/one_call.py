@@ -90,9 +90,11 @@ def complete_recipe(
     if not isinstance(recipe, Recipe):
         tables, notes = run_tables(recipe, keywords), list[str]()
         if recipe is None:
-            tables = with_start(tables, stored_tables(tables.get("out")), notes.append)
+            if not tables.get("out"):  # before the data are counted
+                raise ConfigError("no output folder: give --out DIR")
+            tables = with_start(tables, stored_tables(tables["out"]), notes.append)
         made = recipe_from(tables)
-        for note in notes if is_first() else []:  # nothing is said of a run that is refused
+        for note in notes if is_first() else []:  # a run that is refused prints its error alone
             say(note)
         return made
     if keywords:
