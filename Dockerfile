@@ -1,7 +1,6 @@
 # Translation with an int8 model, without PyTorch: `docker build -t headwise .`, then
 #
-#   echo "I ate an apple." | docker run --rm -i --read-only --network none --cap-drop ALL \
-#       --volume "$PWD/my-model:/model:ro" headwise translate --to de
+#   echo "I ate an apple." | docker run --rm -i --read-only --network none --cap-drop ALL headwise translate --to de
 #
 # The server: `docker build --target serve -t headwise-serve .`, then
 #
@@ -22,10 +21,11 @@ RUN pip install --no-cache-dir --constraint /wheels/constraints.txt "$(ls /wheel
     && rm -r /wheels \
     && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin headwise \
     && install --directory --owner 10001 --group 10001 --mode 700 /state
-ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+# Models in /models have names (`headwise models`), beside the bundled one.
+ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HEADWISE_MODELS=/models
 
 FROM runtime AS serve
-ENV HEADWISE_SERVE_HOST=0.0.0.0 HEADWISE_SERVE_MODELS=/models HEADWISE_SERVE_STATE=/state
+ENV HEADWISE_SERVE_HOST=0.0.0.0 HEADWISE_SERVE_STATE=/state
 VOLUME /state
 EXPOSE 5000
 USER 10001
@@ -35,9 +35,8 @@ ENTRYPOINT ["headwise"]
 CMD ["serve"]
 
 FROM runtime
-ENV HEADWISE_MODEL=/model
 USER 10001
 # Reads the whole model: its digests, its tokenizer and its description.
-HEALTHCHECK --interval=60s --timeout=10s --start-period=10s CMD ["headwise", "info", "/model"]
+HEALTHCHECK --interval=60s --timeout=10s --start-period=10s CMD ["headwise", "info", "bundled"]
 ENTRYPOINT ["headwise"]
 CMD ["--help"]

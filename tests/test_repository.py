@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import headwise
+from headwise.bundled.find import MODELS_VARIABLE
 from headwise.serve.settings import load_settings
 
 ROOT = Path(__file__).parent.parent
@@ -104,7 +105,8 @@ def test_the_images_are_light_and_without_rights(name: str) -> None:
 def test_the_image_of_the_server_sets_what_the_server_knows() -> None:
     given = dict(re.findall(r"(HEADWISE_SERVE_\w+)=(\S+)", stages()["serve"]))
     settings = load_settings(environment=given)
-    assert (settings.host, settings.models, settings.state) == ("0.0.0.0", "/models", "/state")
+    assert (settings.host, settings.models, settings.state) == ("0.0.0.0", "", "/state")
+    assert f"{MODELS_VARIABLE}=/models" in stages()["runtime"]  # served beside the bundled model, as `models` is empty
     assert f"EXPOSE {settings.port}" in stages()["serve"]
     assert f"127.0.0.1:{settings.port}/health" in stages()["serve"]
 
@@ -119,12 +121,13 @@ def test_the_kubernetes_manifest_is_safe_and_sets_what_the_server_knows() -> Non
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
     assert container["readinessProbe"]["httpGet"]["path"] == "/ready"
     assert container["livenessProbe"]["httpGet"]["path"] == "/health"
-    settings = load_settings(environment={each["name"]: each["value"] for each in container["env"]})
+    given = {each["name"]: each["value"] for each in container["env"]}
+    settings = load_settings(environment=given)
     assert pod["terminationGracePeriodSeconds"] > settings.drain
     assert container["ports"][0]["containerPort"] == settings.port
     assert service["spec"]["ports"][0]["targetPort"] == container["ports"][0]["name"]
     mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
-    assert {settings.models, settings.state} <= set(mounted.values())
+    assert {given[MODELS_VARIABLE], settings.state} <= set(mounted.values())
     assert mounted.keys() == {each["name"] for each in pod["volumes"]}
 
 
