@@ -1,4 +1,4 @@
-"""Shared by the benchmarks of translation: a random model with a vocabulary, and its weights in other programs."""
+"""Shared code of the translation benchmarks: a random model with a vocabulary, and its weights in other programs."""
 
 import random
 import tempfile

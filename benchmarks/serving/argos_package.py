@@ -1,4 +1,4 @@
-"""Makes a package for LibreTranslate out of an OPUS-MT model, so that both servers can be compared with one model.
+"""A LibreTranslate package made from an OPUS-MT model, so that both servers can be compared with one model.
 
     LIBRETRANSLATE/bin/python benchmarks/serving/argos_package.py MODEL DATA --from en --to fr
 

@@ -1,4 +1,4 @@
-"""headwise average"""
+"""The command `headwise average`: the mean of several checkpoints as one model."""
 
 import argparse
 from pathlib import Path

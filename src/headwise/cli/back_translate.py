@@ -1,4 +1,4 @@
-"""headwise back-translate"""
+"""The command `headwise back-translate`: training pairs from text in the target language."""
 
 import argparse
 from functools import partial

@@ -1,4 +1,4 @@
-"""headwise classify"""
+"""The command `headwise classify`: labels of texts, pairs of texts and images."""
 
 import argparse
 import json

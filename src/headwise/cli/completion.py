@@ -1,4 +1,4 @@
-"""headwise completion"""
+"""The command `headwise completion`: scripts that complete commands in a shell."""
 
 import argparse
 from typing import Any

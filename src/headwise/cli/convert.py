@@ -1,4 +1,4 @@
-"""headwise convert"""
+"""The command `headwise convert`: models from and to other formats and precisions."""
 
 import argparse
 from pathlib import Path

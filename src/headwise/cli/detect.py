@@ -1,4 +1,4 @@
-"""headwise detect"""
+"""The command `headwise detect`: the language of texts."""
 
 import argparse
 import json

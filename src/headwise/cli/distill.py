@@ -1,4 +1,4 @@
-"""headwise distill"""
+"""The command `headwise distill`: a small translator trained on a large one's translations."""
 
 import argparse
 from functools import partial

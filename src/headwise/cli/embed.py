@@ -1,4 +1,4 @@
-"""headwise embed"""
+"""The command `headwise embed`: sentence embeddings."""
 
 import argparse
 import json

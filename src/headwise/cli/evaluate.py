@@ -1,4 +1,4 @@
-"""headwise evaluate, headwise score"""
+"""The commands `headwise evaluate` and `headwise score`: BLEU and chrF, and scores of given translations."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""headwise fill"""
+"""The command `headwise fill`: blanks filled in by a masked language model."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""headwise generate"""
+"""The command `headwise generate`: continuations by a language model."""
 
 import argparse
 import json

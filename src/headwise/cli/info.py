@@ -1,4 +1,4 @@
-"""headwise info"""
+"""The command `headwise info`: what a model folder or this installation contains."""
 
 import argparse
 import json

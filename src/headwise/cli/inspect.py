@@ -1,4 +1,4 @@
-"""headwise inspect"""
+"""The command `headwise inspect`: attention as pictures, numbers or a page."""
 
 import argparse
 import json

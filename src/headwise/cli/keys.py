@@ -1,4 +1,4 @@
-"""headwise keys add|list|remove"""
+"""The command `headwise keys`: API keys of the server are added, listed and removed."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""headwise models"""
+"""The command `headwise models`: the models that have a name."""
 
 import argparse
 import json

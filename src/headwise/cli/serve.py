@@ -1,4 +1,4 @@
-"""headwise serve"""
+"""The command `headwise serve`: the HTTP server."""
 
 import argparse
 import os

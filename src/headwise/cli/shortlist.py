@@ -1,4 +1,4 @@
-"""headwise shortlist"""
+"""The command `headwise shortlist`: likely target tokens, learnt from pairs."""
 
 import argparse
 import itertools

@@ -1,4 +1,4 @@
-"""headwise tokenizer train|encode|decode"""
+"""The command `headwise tokenizer`: tokenizers are trained, encode and decode by themselves."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""headwise translate"""
+"""The command `headwise translate`: texts, files and documents."""
 
 import argparse
 import os

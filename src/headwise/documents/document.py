@@ -11,7 +11,7 @@ from headwise.documents.marked_text import MarkedText
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a format may want to know to find the texts of a file."""
+    """Options for reading a document: its languages, and which texts are wanted."""
 
     source: str | None = None
     """Code of the language to translate from; None: any."""

@@ -38,7 +38,7 @@ FIRST_STEP = 2_000
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """How a document is translated."""
+    """Options for translating a document."""
 
     source: str | None = None
     target: str | None = None
@@ -51,7 +51,7 @@ class DocumentOptions:
 
 @dataclass(frozen=True)
 class DocumentProgress:
-    """How far the translation of a document is."""
+    """Progress of the translation of a document."""
 
     segments: int
     total_segments: int
@@ -61,7 +61,7 @@ class DocumentProgress:
 
 @dataclass(frozen=True)
 class DocumentTranslation:
-    """How the translation of a document ended."""
+    """Outcome of the translation of a document."""
 
     output: Path
     segments: int = 0

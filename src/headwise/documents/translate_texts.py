@@ -108,14 +108,14 @@ def translate_texts(
 
 
 def _as_it_is(number: int, kept: Kept) -> str:
-    """The part itself, where it does not look like words that the model would translate."""
+    """A kept part as the model sees it: itself, or a stand-in where the model might translate it."""
     if _PROSE.fullmatch(kept.text) or len(kept.text) > LONGEST_SHOWN or not kept.text.strip() or "<" in kept.text:
         return _stand_in(number, kept)
     return kept.text
 
 
 def _stand_in(number: int, kept: Kept) -> str:
-    """A name that models know nothing about, and so copy."""
+    """The stand-in for a kept part: a made-up name, which models copy."""
     return f"XYZ{number + 1}"
 
 

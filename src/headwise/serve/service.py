@@ -41,7 +41,7 @@ THREADS = 2
 
 
 class Service:
-    """Everything that the APIs can ask for. `running` starts the workers and ends them."""
+    """The service behind all APIs. `running` starts the workers and ends them."""
 
     def __init__(self, settings: ServeSettings) -> None:
         self.settings = settings
@@ -60,7 +60,7 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Workers run within the block."""
+        """Run the workers within the block."""
         settings = self.settings
         self.scheduler = Scheduler(
             batch_time=settings.batch_time,

@@ -45,7 +45,7 @@ class ServeSettings(Checked):
     pivot: bool = False
     """Translate directions that no model has through English"""
     batch_time: Positive = 0.06
-    """Seconds of work in a batch: what a short request waits for at most, twice"""
+    """Seconds of work in a batch; a short request waits for at most two batches"""
     queue: Count = 4_000_000
     """Characters that may wait in the queue; then requests are refused (503)"""
     cache: Natural = 2_000

@@ -57,7 +57,7 @@ class TextProgress:
 
 
 class TextModels:
-    """Asks the worker, one question at a time."""
+    """The server's side of the PyTorch worker, which is asked one question at a time."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

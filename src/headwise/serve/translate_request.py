@@ -16,7 +16,7 @@ AUTO: str = AUTO_SOURCE
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """What a request may choose; None: as the settings say."""
+    """Options of a translation request; None: as the settings say."""
 
     format: Literal["text", "html", "xml"] = "text"
     elements: ElementRoles = field(default_factory=ElementRoles)

@@ -47,7 +47,7 @@ SAMPLED = TranslateOptions(beam=1, sampling=SamplingOptions())
 
 @dataclass(frozen=True)
 class BackTranslation:
-    """How a back-translation ended."""
+    """Outcome of a back-translation."""
 
     report: CleaningReport | None = None
     """Counts of the cleaning, once the pairs are written; of several processes, the last to finish writes them."""

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Distilled:
-    """How a distillation ended."""
+    """Outcome of a distillation."""
 
     outcome: Outcome | None = None
     """How the student's training ended; None: stopped before it, or another process trains."""

@@ -1,4 +1,4 @@
-"""Word documents: .docx, and .docm, .dotx and .dotm, which differ in their content type only."""
+"""Word documents: .docx, and .docm and .dotx, which differ in their content type only."""
 
 from __future__ import annotations
 

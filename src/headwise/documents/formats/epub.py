@@ -29,7 +29,7 @@ def read_epub(data: bytes, options: ReadOptions) -> Document:
     """Read an e-book: its description, its chapters in reading order, and its tables of contents."""
     package = ZipPackage(data)
     if _CONTAINER not in package.names:
-        raise DataError("the file is no EPUB: it has no META-INF/container.xml")
+        raise DataError("the file is not an EPUB: it has no META-INF/container.xml")
     _refuse_encrypted(package)
     book = _book_name(package)
     source = _xml(package, book)

@@ -43,7 +43,7 @@ class PdfText:
 def read_pdf(data: bytes, options: ReadOptions) -> Document:
     """Read the text of a PDF; its layout, pictures and tables are left behind."""
     if b"%PDF-" not in data[:1024]:
-        raise DataError("the file is no PDF")
+        raise DataError("the file is not a PDF")
     with _quiet():
         try:
             pages = [_lines(page) for page in _reader(data).pages]
@@ -76,7 +76,7 @@ def _reader(data: bytes) -> PdfReader:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the log of what pypdf repairs."""
+    """Silence pypdf's log of its repairs within the block."""
     logger = logging.getLogger("pypdf")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -17,7 +17,7 @@ SHORT = 0.7
 EDGE = 2
 """Lines at the top and bottom of a page that may be headers and footers."""
 OFTEN = 3
-"""Pages on which a line must stand to be one."""
+"""Pages that must share a line for it to count as a header or footer."""
 
 _ITEM = re.compile(r"(?:[•‣◦▪●○■–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s|[•‣◦▪●■]")
 _NUMBERED = re.compile(r"(?:\d+\.)+\d*\s+[A-Z]|(?:Chapter|Section|Figure|Table)\s+\d")

@@ -1,4 +1,4 @@
-"""PowerPoint presentations: .pptx, and .pptm, .ppsx, .ppsm, .potx and .potm, which differ in content type only."""
+"""PowerPoint presentations: .pptx, and .pptm and .potx, which differ in content type only."""
 
 from __future__ import annotations
 

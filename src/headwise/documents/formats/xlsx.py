@@ -1,4 +1,4 @@
-"""Excel workbooks: .xlsx, and .xlsm, .xltx and .xltm, which differ in their content type only.
+"""Excel workbooks: .xlsx, and .xlsm and .xltx, which differ in their content type only.
 
 Formulas, numbers and dates are never changed. A sheet is renamed only if no formula, chart or link refers to it, and a
 heading of a table only if nothing looks it up; fields of pivot tables keep their names.

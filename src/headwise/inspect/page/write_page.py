@@ -1,4 +1,4 @@
-"""Writes everything about one translation as a page in a single file."""
+"""The page about one translation, written as a single file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from headwise.inspect.page.page_answers import PageAnswer, page_answers
 from headwise.text.language.codes import Direction
 
 LARGEST = 3_000_000
-"""Bytes of the file."""
+"""Largest size of the file, in bytes."""
 SLACK = 2_000
-"""Bytes that numbers may need more where they are compressed together with other text."""
+"""Extra bytes allowed for numbers that are compressed together with other text."""
 
 Json = dict[str, Any]
 

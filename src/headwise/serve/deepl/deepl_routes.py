@@ -31,7 +31,7 @@ from headwise.serve.translate_request import TextTranslation
 
 
 class DeepL:
-    """Handlers of the routes."""
+    """Handlers of DeepL's routes."""
 
     def __init__(self, service: Service, gate: Gate, jobs: DocumentJobs) -> None:
         self._service = service

@@ -26,7 +26,7 @@ MEGABYTE = 1_000_000
 
 
 class DocumentRoutes:
-    """Handlers of the routes."""
+    """Handlers of DeepL's document routes."""
 
     def __init__(self, service: Service, gate: Gate, jobs: DocumentJobs) -> None:
         self._service = service

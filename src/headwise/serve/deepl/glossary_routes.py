@@ -30,7 +30,7 @@ TSV = "text/tab-separated-values"
 
 
 class GlossaryRoutes:
-    """Handlers of the routes."""
+    """Handlers of DeepL's glossary routes."""
 
     def __init__(self, service: Service, gate: Gate) -> None:
         self._service = service
@@ -120,7 +120,7 @@ def _rows(text: str, form: str) -> Iterator[tuple[str, str]]:
             list(csv.reader(io.StringIO(text))) if form == "csv" else [each.split("\t") for each in text.splitlines()]
         )
     except csv.Error as error:
-        raise InvalidRequestError(f"Invalid request: the entries are no CSV: {error}") from None
+        raise InvalidRequestError(f"Invalid request: the entries are not valid CSV: {error}") from None
     for number, row in enumerate(rows, 1):
         cells = [cell.strip() for cell in row]
         if not any(cells):

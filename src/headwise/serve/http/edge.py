@@ -29,7 +29,7 @@ _FAILED = b'{"error": "the server failed: see its log"}'
 
 
 class Edge:
-    """Wraps an application."""
+    """ASGI middleware: security headers, failures as JSON, counted requests."""
 
     def __init__(self, app: ASGIApp, counters: Counters, *, log_texts: bool = False) -> None:
         self._app = app

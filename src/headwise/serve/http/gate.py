@@ -14,7 +14,7 @@ from headwise.serve.service_errors import ForbiddenError, RateLimitError
 
 
 class Gate:
-    """Lets requests in."""
+    """Admits requests: checks each one's API key and rate limit."""
 
     def __init__(self, service: Service) -> None:
         self._settings = service.settings

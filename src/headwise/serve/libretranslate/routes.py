@@ -17,7 +17,7 @@ from headwise.serve.translate_request import RequestOptions, TextTranslation
 
 
 class LibreTranslate:
-    """Handlers of the routes."""
+    """Handlers of LibreTranslate's routes."""
 
     def __init__(self, service: Service, gate: Gate) -> None:
         self._service = service

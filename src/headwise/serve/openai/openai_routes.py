@@ -30,7 +30,7 @@ EMBEDDING = ("embed", "masked_lm", "classify", "causal_lm", "translation")
 
 
 class OpenAI:
-    """Handlers of the routes."""
+    """Handlers of OpenAI's routes."""
 
     def __init__(self, service: Service, gate: Gate) -> None:
         self._service = service

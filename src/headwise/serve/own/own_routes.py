@@ -28,7 +28,7 @@ from headwise.serve.translate_request import RequestOptions, TextTranslation, Tr
 
 
 class OwnApi:
-    """Handlers of the routes."""
+    """Handlers of Headwise's own routes."""
 
     def __init__(self, service: Service, gate: Gate) -> None:
         self._service = service

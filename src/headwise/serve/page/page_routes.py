@@ -71,7 +71,7 @@ def sent_bytes(path: Path) -> bytes:
 
 
 class Page:
-    """Handlers of the routes. No key is needed: a browser sends none, and the files are public."""
+    """Handlers of the page's routes. No key is needed: a browser sends none, and the files are public."""
 
     def __init__(self) -> None:
         self._files = page_files()

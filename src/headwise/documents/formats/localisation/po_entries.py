@@ -78,7 +78,7 @@ def entries(text: str) -> Iterator[Entry]:
             continue
         found = _LINE.match(line)
         if found is None:
-            raise DataError(f"line {number} is none of a PO file: {stripped[:60]!r}")
+            raise DataError(f"line {number} does not belong in a PO file: {stripped[:60]!r}")
         if found[1]:
             if _begins(found[1], entry):
                 yield _whole(entry, number)

@@ -11,7 +11,7 @@ from headwise.documents.formats.subtitles.cue_lines import LONGEST_LINE, Word, l
 SLACK = 0.35
 """Share of a cue's length by which alignment may move its end."""
 LEAST_SLACK = 10
-"""Characters by which it always may."""
+"""Characters by which alignment may always move the end of a cue."""
 CLAUSE_BONUS = 6
 """Characters by which a place after a punctuation mark seems nearer."""
 SAME_CLAUSE_BONUS = 16
@@ -21,7 +21,7 @@ ALIGNED_BONUS = 5
 
 @dataclass(frozen=True)
 class CuePart:
-    """What a cue has of a sentence in the source."""
+    """The part of a source sentence that one cue shows."""
 
     share: float
     """Its share of the characters."""
