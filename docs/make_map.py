@@ -17,9 +17,9 @@ MAP = DOCS / "map.md"
 HEAD = """# Map of the package
 
 Every module with its one-line purpose, made from the docstrings by `docs/make_map.py`; a test keeps it true.
-Imports point one way: `cli -> inspect -> synthesis -> train, evaluate, decode -> models, data -> nn, text -> files,
-config`. To read the architecture of the paper, start with `nn/` and `models/encoder_decoder.py`, or take
-[the tour](tour.md). Where to look for what: the table in [CONTRIBUTING.md](../CONTRIBUTING.md).
+Imports point one way: `cli -> serve, inspect -> synthesis, documents -> train, evaluate, decode -> models, data ->
+nn, text -> files, config`. To read the architecture of the paper, start with `nn/` and `models/encoder_decoder.py`, or
+take [the tour](tour.md). Where to look for what: the table in [CONTRIBUTING.md](../CONTRIBUTING.md).
 """
 
 
