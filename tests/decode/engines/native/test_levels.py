@@ -78,7 +78,7 @@ class TestBitForBit:
                 tables[level], state = native.step(torch.arange(token, token + 10), state)
         assert all(torch.equal(table, tables[RUNNING[0]]) for table in tables.values())
 
-    @pytest.mark.parametrize("rows", range(1, 14))
+    @pytest.mark.parametrize("rows", [*range(1, 14), 15, 16, 17, 31, 32, 33, 47, 48, 49, 79])
     @torch.inference_mode()
     def test_any_number_of_rows(self, rows: int, every_level: Levels, monkeypatch: pytest.MonkeyPatch) -> None:
         """Tiles of rows are of another height at each level; whatever is left over has its own code."""
@@ -192,10 +192,12 @@ class TestNoIllegalInstruction:
     @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/cpuinfo")
     def test_levels_run_where_the_system_says_so(self) -> None:
         flags = set(Path("/proc/cpuinfo").read_text().split())
+        avx512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "fma"}
         needed = {
+            "amx": avx512 | {"amx_tile", "amx_int8"},
+            "avx512vnni": avx512,
             "avx2": {"avx2", "fma", "f16c"},
             "avxvnni": {"avx2", "fma", "f16c", "avx_vnni"},
-            "avx512vnni": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "fma"},
             "neon-dotprod": {"asimddp"},
             "neon-i8mm": {"asimddp", "i8mm"},
             "portable": set[str](),

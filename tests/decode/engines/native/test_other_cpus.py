@@ -85,9 +85,9 @@ class TestArm:
 
 @pytest.mark.slow
 class TestX86:
-    @pytest.mark.parametrize(("cpu", "runs"), [("Nehalem", [0, 0, 0, 1]), ("Haswell", [0, 0, 1, 1])])
+    @pytest.mark.parametrize(("cpu", "runs"), [("Nehalem", [0, 0, 0, 0, 1]), ("Haswell", [0, 0, 0, 1, 1])])
     def test_levels_by_cpu(self, cpu: str, runs: list[int], for_x86: Emulated) -> None:
-        names = ("avx512vnni", "avxvnni", "avx2", "portable")
+        names = ("amx", "avx512vnni", "avxvnni", "avx2", "portable")
         assert ran(*for_x86.on(cpu)) == [f"{name} {here}" for name, here in zip(names, runs, strict=True)]
 
     @pytest.mark.parametrize(("cpu", "level"), [("Nehalem", "portable"), ("Haswell", "avx2")])

@@ -16,9 +16,11 @@ LIBRARY = LIBRARIES.get(sys.platform, LIBRARIES["linux"])
 COMMON = ("interface.cpp", "levels.cpp", "levels/portable.cpp")
 """Files that are compiled for any CPU of an architecture."""
 _AVX2 = ("-mavx2", "-mfma", "-mf16c")
+_AVX512 = (*_AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni")
 LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
     "x86_64": {
-        "avx512vnni": (*_AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni"),
+        "amx": (*_AVX512, "-mamx-tile", "-mamx-int8", "-fno-exceptions"),  # its table is made when it is first needed
+        "avx512vnni": _AVX512,
         "avxvnni": (*_AVX2, "-mavxvnni"),
         "avx2": _AVX2,
     },

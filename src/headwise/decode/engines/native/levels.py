@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 VARIABLE = "HEADWISE_ISA"
 """The environment variable that names the level to use."""
-NAMES = ("avx512vnni", "avxvnni", "avx2", "neon-i8mm", "neon-dotprod", "portable")
+NAMES = ("amx", "avx512vnni", "avxvnni", "avx2", "neon-i8mm", "neon-dotprod", "portable")
 
 
 def chosen_level(levels: Mapping[str, bool]) -> str:

@@ -8,6 +8,10 @@
 #else
 #include <cpuid.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #elif defined(__aarch64__) || defined(_M_ARM64)
 #define HEADWISE_ARM 1
 #if defined(__linux__)
@@ -81,6 +85,19 @@ bool runs_avx512vnni() {
   return runs_avx2() && has(cpuid(7, 0).ebx, f | dq | bw | vl) && has(cpuid(7, 0).ecx, vnni) && saves(kVectors512);
 }
 
+// Linux hands the tiles to a process that asks for them; elsewhere they are not used.
+bool runs_amx() {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+  constexpr uint32_t kTiles = 0x60000;                            // their configuration and their data
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;     // as in <asm/prctl.h>, whose older versions lack it
+  const uint32_t tile = 1u << 24, int8 = 1u << 25;
+  return runs_avx512vnni() && has(cpuid(7, 0).edx, tile | int8) && saves(kTiles) &&
+         syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
 bool runs_avxvnni() {
 #if defined(HEADWISE_EMULATE_AVXVNNI)  // for tests on CPUs with AVX-512, see avxvnni.cpp
   return runs_avx512vnni();
@@ -117,12 +134,16 @@ bool runs_i8mm() { return false; }
 }  // namespace
 
 // Levels that the compiler knew the instructions of; compile.py defines which.
+const Kernels* amx_kernels();
 const Kernels* avx512vnni_kernels();
 const Kernels* avxvnni_kernels();
 const Kernels* avx2_kernels();
 const Kernels* neon_i8mm_kernels();
 const Kernels* neon_dotprod_kernels();
 const Level kLevels[] = {
+#if defined(HEADWISE_HAS_AMX) && defined(HEADWISE_HAS_AVX512VNNI)
+    {"amx", amx_kernels, runs_amx},
+#endif
 #if defined(HEADWISE_HAS_AVX512VNNI)
     {"avx512vnni", avx512vnni_kernels, runs_avx512vnni},
 #endif

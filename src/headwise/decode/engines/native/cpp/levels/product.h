@@ -5,42 +5,20 @@
 //   accumulate<Rows>(...)        the integer sums of some rows and one strip of outputs
 #pragma once
 
+#include "finish.h"
 #include "rows.h"
 
 namespace headwise {
 namespace {
-
-constexpr int kStripParts = kLayout.strip / kWidth;
-
-// Writes a vector of outputs of a row from their integer sums.
-template <Write write>
-HEADWISE_INLINE void finish(Whole sum, Whole shift, Vector row_scale, const float* scales, const float* bias,
-                            float* to) {
-  const Vector whole = from_whole(kLayout.shift ? subtract(sum, shift) : sum);
-  const Vector scaled = multiply(whole, load(scales));
-  Vector y = fused(scaled, row_scale, load(bias));
-  if (write == Write::kAdd) {
-    y = add(y, load(to));
-  }
-  store(to, y);
-}
 
 template <int Rows, Write write>
 void multiply_tile(const QuantisedRows& x, int first, const Weights& weights, int strip, float* out, size_t stride) {
   Whole sums[Rows][kStripParts];
   const uint8_t* values = weights.values + size_t(strip) * kLayout.strip * weights.inputs;
   accumulate<Rows>(x.values + size_t(first) * x.stride, x.stride, values, weights.inputs, sums);
-  const float* scales = weights.scales + size_t(strip) * kLayout.strip;
-  const float* bias = weights.bias + size_t(strip) * kLayout.strip;
   HEADWISE_UNROLL
   for (int r = 0; r < Rows; r++) {
-    const Whole shift = all_whole(kLayout.shift * x.sums[first + r]);
-    const Vector row_scale = all(x.scales[first + r]);
-    HEADWISE_UNROLL
-    for (int part = 0; part < kStripParts; part++) {
-      const int at = part * kWidth;
-      finish<write>(sums[r][part], shift, row_scale, scales + at, bias + at, out + r * stride + at);
-    }
+    finish_row<write>(sums[r], x, first + r, weights, strip, out + r * stride);
   }
 }
 
