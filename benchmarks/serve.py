@@ -51,9 +51,13 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--sentences", type=Path, required=True, help="a text, one sentence per line")
     parser.add_argument("--ctranslate2", type=Path, metavar="FOLDER")
-    parser.add_argument("--libretranslate", type=Path, metavar="PYTHON", help="of an environment with LibreTranslate")
-    parser.add_argument("--libretranslate-data", type=Path, metavar="FOLDER")
-    parser.add_argument("--granian", type=Path, metavar="PYTHON", help="of an environment with granian and Headwise")
+    parser.add_argument(
+        "--libretranslate", type=absolute, metavar="PYTHON", help="of an environment with LibreTranslate"
+    )
+    parser.add_argument("--libretranslate-data", type=absolute, metavar="FOLDER")
+    parser.add_argument(
+        "--granian", type=absolute, metavar="PYTHON", help="of an environment with granian and Headwise"
+    )
     parser.add_argument("--direction", default="en-fr")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 64, 256])
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these")
@@ -66,6 +70,11 @@ def main() -> None:
     for name in args.tests:
         rows = TESTS[name](args, lines)
         write([{"benchmark": "serve", "test": name, "model": args.models.name, **row} for row in rows], args.json)
+
+
+def absolute(text: str) -> Path:
+    """A path for a server, which may run in another folder; an environment is found by the link to its Python."""
+    return Path(text).absolute()
 
 
 # --- load ---------------------------------------------------------------------------------------------
