@@ -34,10 +34,12 @@ export function makeState(opening) {
   let values = { ...opening.values, ...read.values };
   const listeners = new Set();
   let timer = 0;
+  let written = -PAUSE; // when the address last changed
 
   const write = () => {
     clearTimeout(timer);
     timer = 0;
+    written = performance.now();
     history.replaceState(null, "", writeFragment(view, values));
   };
   const tell = (keys) => { for (const each of [...listeners]) each(keys); };
@@ -60,7 +62,8 @@ export function makeState(opening) {
       const keys = Object.keys(changes).filter((key) => !Object.is(values[key], changes[key]));
       if (!keys.length) return;
       values = { ...values, ...changes };
-      if (!timer) timer = setTimeout(write, PAUSE);
+      // At once where it can be: a reload finds only what the address has by then.
+      if (!timer) timer = setTimeout(write, Math.max(0, written + PAUSE - performance.now()));
       tell(new Set(keys));
     },
     /** Listen to changes, as fn(keys); the function that is returned ends that. */
