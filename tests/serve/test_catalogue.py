@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headwise.errors import ConfigError
+from headwise.bundled.find import BUNDLED
+from headwise.errors import CheckpointError
 from headwise.serve import service as service_module
 from headwise.serve.catalogue import read_catalogue
 from headwise.serve.service import Service
@@ -31,8 +32,15 @@ def test_models_that_come_and_go_are_noticed(small_folder: Path, tmp_path: Path)
     assert again.models[0].version != one.models[0].version
     shutil.rmtree(tmp_path / "five")
     assert not read_catalogue(str(tmp_path), pivots=False, known=again).models
-    with pytest.raises(ConfigError, match="name a folder with models"):
+    with pytest.raises(CheckpointError, match="no such model folder"):
         read_catalogue(str(tmp_path / "none"), pivots=False)
+
+
+def test_a_model_can_be_given_by_its_name(small_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWISE_MODELS", str(tmp_path))
+    shutil.copytree(small_folder, tmp_path / "five")
+    assert [each.name for each in read_catalogue("five", pivots=False).models] == ["five"]
+    assert [each.name for each in read_catalogue(BUNDLED, pivots=False).models] == [BUNDLED]
 
 
 def test_a_damaged_model_costs_no_other(small_folder: Path, tmp_path: Path) -> None:

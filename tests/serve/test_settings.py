@@ -54,4 +54,4 @@ def test_every_setting_is_documented() -> None:
 
 def test_the_command_refuses_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "serve.port must be" in wrong(capsys, "serve", "--port", "x")
-    assert "No such file" in wrong(capsys, "serve", "--models", tmp_path / "none")
+    assert "no such model folder" in wrong(capsys, "serve", "--models", tmp_path / "none")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from headwise.bundled.find import BUNDLED, bundled_folder, is_model, user_models
+from headwise.bundled.find import BUNDLED, bundled_folder, find_model, is_model, user_models
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.folder.config_file import CHECKPOINTS, stored_task
 from headwise.models.folder.description import Task
@@ -148,7 +148,7 @@ class Catalogue:
 
 
 def read_catalogue(models: str, *, pivots: bool, known: Catalogue | None = None) -> Catalogue:
-    """The catalogue of a folder of models, or of one model; empty: of the bundled one and the user's models folder."""
+    """The catalogue of a folder of models, or of one model (or its name); empty: the bundled and the user's."""
     found, problems = [], {}
     for name, path in _folders(models):
         try:
@@ -165,9 +165,9 @@ def read_catalogue(models: str, *, pivots: bool, known: Catalogue | None = None)
 
 def _folders(models: str) -> Iterator[tuple[str, Path]]:
     if models:
-        folder = Path(models)
+        folder = find_model(models)
         if is_model(folder):
-            yield folder.resolve().name, folder
+            yield (folder.resolve().name if folder == Path(models) else models), folder
             return
         try:
             inside = sorted(folder.iterdir())

@@ -29,7 +29,7 @@ class ServeSettings(Checked):
     port: Annotated[int, Between(0, 65535)] = 5000
     """Port to listen on; 0: any free one"""
     models: str = ""
-    """Folder with models, or a model; empty: the bundled model and your models folder"""
+    """Folder with models, or a model or its name; empty: the bundled model and your models folder"""
     device: str = "auto"
     """Device of the models: cpu, cuda, cuda:1 ...; auto: a GPU if there is one"""
     workers: Annotated[int, Between(0, 256)] = 0
