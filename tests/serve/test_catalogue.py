@@ -52,6 +52,16 @@ def test_a_damaged_model_costs_no_other(small_folder: Path, tmp_path: Path) -> N
     assert set(found.problems) == {"bad"}
 
 
+def test_a_model_of_another_library_is_named_with_the_command_that_converts_it(tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
+    (tmp_path / "bert").mkdir()
+    (tmp_path / "bert" / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
+    found = read_catalogue(str(tmp_path), pivots=False)
+    assert not found.models
+    assert set(found.problems) == {"tiny.gguf", "bert"}
+    assert all("headwise convert" in problem for problem in found.problems.values())
+
+
 def test_names_are_looked_up_never_used_as_paths(small_folder: Path) -> None:
     found = read_catalogue(str(small_folder), pivots=False)
     for name in ("../int8", str(small_folder), "", "."):

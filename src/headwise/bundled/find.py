@@ -62,14 +62,22 @@ def user_models() -> dict[str, Path]:
 
 def is_model(path: Path) -> bool:
     """Whether a path looks like a model: a folder of Headwise or of Hugging Face's library, or a GGUF file."""
+    return is_published(path) or {"format", "model"} <= _config_keys(path)
+
+
+def is_published(path: Path) -> bool:
+    """Whether a path looks like a model in a format of others, which `headwise convert` reads."""
     if path.suffix.lower() == ".gguf":
         return path.is_file()
+    return bool({"model_type", "architectures"} & _config_keys(path))
+
+
+def _config_keys(folder: Path) -> set[str]:
     try:
-        config = read_json(path / CONFIG)
+        config = read_json(folder / CONFIG)
     except CheckpointError:
-        return False
-    known = config.keys() if isinstance(config, dict) else set()
-    return "model_type" in known or "architectures" in known or {"format", "model"} <= known
+        return set()
+    return set(config) if isinstance(config, dict) else set()
 
 
 def find_model(model: str | Path) -> Path:

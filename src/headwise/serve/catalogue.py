@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from headwise.bundled.find import BUNDLED, bundled_folder, find_model, is_model, user_models
+from headwise.bundled.find import BUNDLED, bundled_folder, find_model, is_model, is_published, user_models
 from headwise.errors import CheckpointError, ConfigError
 from headwise.models.folder.config_file import CHECKPOINTS, stored_task
 from headwise.models.folder.description import Task
@@ -152,6 +152,8 @@ def read_catalogue(models: str, *, pivots: bool, known: Catalogue | None = None)
     found, problems = [], {}
     for name, path in _folders(models):
         try:
+            if is_published(path):
+                raise CheckpointError(f"convert it first: `headwise convert {path} {path.with_suffix('')}-headwise`")
             version = version_of(path)
             task, _ = stored_task(path)
             found.append(ServedModel(name, path, version, task))
