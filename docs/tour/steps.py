@@ -318,7 +318,7 @@ def model_parts(p: Pass) -> str:
     both = p.model(batch, torch.tensor([p.target[:-1]] * 2))[0]
     return (
         f"{table(['part', 'parameters', 'what leaves it'], rows)}\n\nIn a batch with a longer sentence, padded with "
-        f"{len(longer) - S} `<pad>`, the logits of ours change by {tiny((both - p.logits).abs().max())}."
+        f"{len(longer) - S} `<pad>`, the logits of our sentence change by {tiny((both - p.logits).abs().max())}."
     )
 
 
@@ -341,10 +341,11 @@ def teacher_forcing(p: Pass) -> str:
     for token in p.target[:-1]:
         log_probabilities, state = stepper.step(torch.tensor([token]), state)
         steps.append(log_probabilities[0])
+    summed = "exactly the sum of the last column" if off == 0 else f"the sum of the last column within {tiny(off)}"
     apart = (torch.stack(steps) - log_p).abs().max()
     return (
-        f"{table(header, rows)}\n\nThe losses in the code, the fast and the plain one, give the sum of the last column "
-        f"within {tiny(off)}. And step by step with the cache, as in translation, the log-probabilities of all "
+        f"{table(header, rows)}\n\nThe losses in the code, the fast and the plain one, give {summed}. "
+        f"And step by step with the cache, as in translation, the log-probabilities of all "
         f"{log_p.size(1):,} tokens at all {len(log_p)} positions are those of the parallel pass within {tiny(apart)}."
     )
 

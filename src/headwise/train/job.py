@@ -1,4 +1,6 @@
-"""The interface of a task. `train/run.py` names a module for each task; the module has two functions:
+"""The interface of a task: the two functions of its module, and the `Job` that a run needs.
+
+`train/run.py` names a module for each task, with
 
     check(recipe, model)                    raises a ConfigError or DataError for what would otherwise fail late;
                                             `model` has the recipe's shape and no weights

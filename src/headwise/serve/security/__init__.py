@@ -1,1 +1,1 @@
-"""Security: API keys, rate limits, and the headers of every response."""
+"""Security: API keys and rate limits."""
