@@ -4,9 +4,18 @@ import copy
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from headwise.nn.int8 import LEVELS, Int8Embedding, Int8Linear, dequantised, is_fast_here, quantised, to_int8
+from headwise.nn.int8 import (
+    LEVELS,
+    Int8Embedding,
+    Int8Linear,
+    dequantised,
+    is_fast_here,
+    quantised,
+    to_int8,
+    were_whole,
+)
 from tests.shapes import random_model, sentences, small
 
 pytestmark = pytest.mark.skipif(not is_fast_here(), reason="needs a CPU with VNNI")
@@ -97,3 +106,28 @@ def test_dequantised_weights_are_those_that_int8_ones_stand_for() -> None:
 def test_weights_that_are_not_int8_stay() -> None:
     scale = {"norm.weight": torch.ones(3), "scales": torch.ones(2), "rows.weight": torch.ones(2, 2)}
     assert dequantised(scale).keys() == scale.keys()
+
+
+def tuned(by: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights that were int8, moved by random fractions of a step, at most `by` of it, all of one sign in a row."""
+    whole = torch.randint(-LEVELS, LEVELS + 1, (64, 256)).float()
+    whole[:, 0] = LEVELS  # the scales stay 1
+    moves = by * torch.rand(whole.shape) * torch.where(torch.rand(64, 1) < 0.5, -1, 1)
+    moves[:, 0] = 0
+    return whole, moves, whole + moves
+
+
+@pytest.mark.parametrize("by", [0.02, 0.2, 0.4])
+def test_what_int8_weights_learnt_survives(by: float) -> None:
+    whole, moves, weight = tuned(by)
+    rounded, _ = quantised(weight.clamp(-LEVELS, LEVELS))
+    assert torch.equal(quantised(whole)[0], whole.to(torch.int8)), "weights that did not move stay"
+    learnt, kept = (moves[:, 1:].sum(1), (rounded - whole)[:, 1:].sum(1))
+    assert bool((kept - learnt).abs().max() < 1.5 + 0.05 * learnt.abs().max()), "sums of rows differ by a step at most"
+
+
+def test_other_weights_are_rounded_one_by_one() -> None:
+    for shape in ((16, 16), (64, 64), (8, 512), (500, 32)):
+        weight = torch.randn(shape)
+        assert not were_whole(weight / (weight.abs().amax(1, keepdim=True) / LEVELS))
+    assert were_whole(tuned(0.3)[2])
