@@ -58,6 +58,15 @@ def test_the_name_of_a_file_is_noted(small_bundled: Path, capsys: Capture) -> No
     assert "book.lines is a file: --input book.lines translates its lines" in capsys.readouterr().err
 
 
+def test_the_name_of_a_folder_or_of_nothing_is_noted(small_bundled: Path, capsys: Capture) -> None:
+    Path("website").mkdir()
+    assert headwise.cli.main(["translate", "--to", "de", "website", "./missing", "and/or"]) == 0
+    told = capsys.readouterr().err
+    assert "website is also a folder here: website/ translates its documents" in told
+    assert "there is no file ./missing: its name is translated as text" in told
+    assert "and/or" not in told
+
+
 def test_python(small_bundled: Path) -> None:
     assert f"{headwise.translate(SOURCES[4], to='de')}" == TARGETS[4]
     assert [str(each) for each in headwise.translate(SOURCES[:3], to="de")] == TARGETS[:3]

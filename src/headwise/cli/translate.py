@@ -143,6 +143,16 @@ def run_translate(args: argparse.Namespace) -> int:
     return translate_stream(args, options)
 
 
+def note_path(text: str) -> None:
+    """Note that a text is, or looks like, the name of a file or folder: it may have been meant as one."""
+    if os.path.isfile(text):  # noqa: PTH113  # Path.is_file raises an error for a long text
+        say(f"headwise: {text} is a file: --input {text} translates its lines")
+    elif os.path.isdir(text):  # noqa: PTH112  # as above
+        say(f"headwise: {text} is also a folder here: {os.path.join(text, '')} translates its documents")
+    elif text.startswith(("./", "../", "/", "~/")) and len(text.split()) == 1:
+        say(f"headwise: there is no file {text}: its name is translated as text")
+
+
 def is_file_to_file(args: argparse.Namespace) -> bool:
     """Whether input and output are regular files: then the work is resumable, and the output appears when complete."""
     if args.text or args.input in (None, "-") or args.output in (None, "-"):
@@ -163,8 +173,7 @@ def translate_stream(args: argparse.Namespace, options: "TranslateOptions") -> i
 
     refuse_documents(Path(args.input or "-"))
     for text in args.text:
-        if os.path.isfile(text):  # noqa: PTH113  # Path.is_file raises an error for a long text
-            say(f"headwise: {text} is a file: --input {text} translates its lines")
+        note_path(text)
     chunks = given_texts(args, "translate", join_paragraphs if args.paragraphs else None)
     engine = translator(args)
     languages = {"source": args.source_language, "target": args.target_language}
