@@ -61,6 +61,8 @@ def claimed(run: Path, recipe: Recipe, say: Say) -> Iterator[None]:
 def make_folder(run: Path) -> None:
     try:
         run.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise ConfigError(f"{run}: cannot be the output folder: it is a file") from None
     except OSError as error:
         raise ConfigError(f"{run}: cannot be the output folder: {error.strerror}") from None
     if not os.access(run, os.W_OK):
