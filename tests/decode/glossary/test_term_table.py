@@ -51,6 +51,10 @@ def test_a_first_line_of_terms_is_no_header(tmp_path: Path) -> None:
         ("source\ttarget\tkeep\ncat\tKater\tyes\n", 2, "is not to be translated, but has a translation"),
         ("en\tde\ncat*\tKater\n", 2, "needs columns named source and target"),
         ("en\tde\tnote\n\t\tonly a note\n", 2, "a line without a term"),
+        ("cat\tKater\nengine  Triebwerk\n", 2, "'engine  Triebwerk' is alone in its line: put a tab between"),
+        ("engine\n", 1, "'engine' is alone in its line"),
+        ("source\ttarget\tkeep\nengine\n", 2, "'engine' is alone in its line"),
+        ("en\tde\nengine Triebwerk\n", 2, "'engine Triebwerk' is alone in its line"),
     ],
 )
 def test_a_line_that_makes_no_sense_is_named(tmp_path: Path, text: str, line: int, problem: str) -> None:
@@ -59,6 +63,22 @@ def test_a_line_that_makes_no_sense_is_named(tmp_path: Path, text: str, line: in
         Glossary.read(path)
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert "\n" not in str(caught.value)
+
+
+def test_a_line_with_another_separator_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path, "cat,Kater\ndog;Hund\n", "terms.csv")
+    with pytest.raises(DataError, match=r"terms.csv:2: 'dog;Hund' is alone in its line: put a comma"):
+        Glossary.read(path)
+
+
+def test_prose_is_no_glossary(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"prose.txt:1: 'The cat sees a dog.' is alone in its line"):
+        Glossary.read(written(tmp_path, "The cat sees a dog.\nIt runs.\n", "prose.txt"))
+
+
+def test_terms_may_be_alone_under_a_heading_without_translations(tmp_path: Path) -> None:
+    found = read_tsv(written(tmp_path, "source\nHeadwise\nEt cetera\n"))
+    assert [(each.terms[SOURCE], each.keeps) for each in found] == [(("Headwise",), True), (("Et cetera",), True)]
 
 
 def test_a_row_from_python_has_the_same_rules() -> None:

@@ -22,12 +22,12 @@ _YES, _NO = {"yes", "true", "1", "x"}, {"no", "false", "0", ""}
 
 def read_tsv(path: Path) -> list[GlossaryConcept]:
     """The rows of a tab-separated glossary."""
-    return _read(path, spreadsheet(path))
+    return _read(path, spreadsheet(path), "a tab")
 
 
 def read_csv(path: Path) -> list[GlossaryConcept]:
     """The rows of a comma-separated glossary."""
-    return _read(path, comma_separated(path))
+    return _read(path, comma_separated(path), "a comma (or semicolon, as in the first line)")
 
 
 def row_concept(row: Mapping[str, str], place: str) -> GlossaryConcept:
@@ -50,7 +50,7 @@ def row_concept(row: Mapping[str, str], place: str) -> GlossaryConcept:
     return GlossaryConcept(terms, case_sensitive, marked, place)
 
 
-def _read(path: Path, records: Iterable[Record]) -> list[GlossaryConcept]:
+def _read(path: Path, records: Iterable[Record], separator: str) -> list[GlossaryConcept]:
     rows: Iterator[Record] = ((number, fields) for number, fields in records if any(field.strip() for field in fields))
     first = next(rows, None)
     if first is None:
@@ -65,6 +65,11 @@ def _read(path: Path, records: Iterable[Record]) -> list[GlossaryConcept]:
             raise DataError(
                 f"{place}: {len(fields)} columns, but {len(columns)} are expected ({', '.join(columns)}); "
                 "a first line with their names may have more: source, target, case, keep, note, or language codes"
+            )
+        if len(fields) == 1 and (TARGET in columns or SOURCE not in columns):  # more likely mistyped than meant
+            raise DataError(
+                f"{place}: {fields[0].strip()[:80]!r} is alone in its line: put {separator} between a term and its "
+                "translation, and after a term that is not to be translated"
             )
         concepts.append(row_concept(dict(zip(columns, fields, strict=False)), place))
     return concepts
