@@ -161,7 +161,7 @@ def test_the_languages_of_a_corpus_win_over_those_of_the_table(write: Write, tmp
 
 def test_a_tsv_line_without_two_columns_is_reported(write: Write, tmp_path: Path) -> None:
     path = write("a.txt", "one\teins\ntwo zwei\n")
-    with pytest.raises(DataError, match=re.escape(f"{path}:2: 1 column")):
+    with pytest.raises(DataError, match=re.escape(f"{path}:2: 1 column, but a pair")):
         read(tmp_path, "a.txt")
 
 

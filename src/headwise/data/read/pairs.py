@@ -74,10 +74,8 @@ def _from_columns(path: Path, records: Iterator[Record], source: str, target: st
                 )
         if len(fields) <= max(left, right):
             if any(field.strip() for field in fields):
-                raise DataError(
-                    f"{path}:{number}: {len(fields)} column(s), but a pair needs {max(left, right) + 1}, "
-                    "separated by tabs"
-                )
+                count = f"{len(fields)} column{'' if len(fields) == 1 else 's'}"
+                raise DataError(f"{path}:{number}: {count}, but a pair needs {max(left, right) + 1}, separated by tabs")
             fields = [""] * (max(left, right) + 1)
         yield Pair(fields[left], fields[right], str(path), number)
 
