@@ -75,6 +75,7 @@ def test_its_schemas_are_valid_and_its_references_lead_somewhere(client: TestCli
         ("post", "/v1/chat/completions", {"model": "x", "messages": []}),
         ("post", "/v1/embeddings", {"model": "x"}),
         ("get", "/api/models", None),
+        ("post", "/api/translate", {"texts": SOURCES[:1], **DIRECTION, "format": "html", "alternatives": 1}),
         ("post", "/api/translate", {"texts": SOURCES[:1], **DIRECTION, "alternatives": 1, "alignments": True}),
         ("post", "/api/translate", {"texts": "x", **DIRECTION}),
         ("post", "/api/inside/trace", {"text": 1, **DIRECTION}),

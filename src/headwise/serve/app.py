@@ -24,7 +24,13 @@ from headwise.serve.openai.openai_routes import OpenAI
 from headwise.serve.own.own_routes import OwnApi
 from headwise.serve.page.page_routes import Page
 from headwise.serve.service import Service
-from headwise.serve.service_errors import InvalidRequestError, ServiceError, UnknownPageError, WrongMethodError
+from headwise.serve.service_errors import (
+    InternalError,
+    InvalidRequestError,
+    ServiceError,
+    UnknownPageError,
+    WrongMethodError,
+)
 
 
 def make_app(service: Service) -> ASGIApp:
@@ -54,7 +60,7 @@ def make_app(service: Service) -> ASGIApp:
         found = _as_service_error(error)
         return error_answer(found, _api_of(request.url.path, apis).error_body(found))
 
-    handlers = {ServiceError: render, HTTPException: render}
+    handlers = {ServiceError: render, HTTPException: render, Exception: render}  # the last is raised again, and logged
     app: ASGIApp = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     if origins := [each.strip() for each in service.settings.cors.split(",") if each.strip()]:
         app = CORSMiddleware(app, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
@@ -69,9 +75,10 @@ def _api_of(path: str, apis: Sequence[Api]) -> Api:
 def _as_service_error(error: Exception) -> ServiceError:
     if isinstance(error, ServiceError):
         return error
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    if status == 404:
+    if not isinstance(error, HTTPException):
+        return InternalError("the server failed: see its log")
+    if error.status_code == 404:
         return UnknownPageError("Not Found")
-    if status == 405:
+    if error.status_code == 405:
         return WrongMethodError("Method Not Allowed")
     return InvalidRequestError("Invalid request")

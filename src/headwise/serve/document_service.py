@@ -16,9 +16,11 @@ from headwise.documents.formats.html import read_fragment
 from headwise.documents.translate_document import DocumentOptions, open_document
 from headwise.documents.translate_texts import Languages, translate_texts
 from headwise.errors import ConfigError, DataError
+from headwise.extras import EXTRAS, command_for, installed
 from headwise.serve.clients import Client
+from headwise.serve.ranked_translator import RankedTranslator
 from headwise.serve.remote_translator import RemoteTranslator
-from headwise.serve.service_errors import ForbiddenError, InvalidRequestError, TooLargeError
+from headwise.serve.service_errors import ForbiddenError, InvalidRequestError, TooLargeError, UnavailableError
 from headwise.serve.state.stored_files import StoredFiles
 from headwise.serve.translate_request import AUTO, RequestOptions
 from headwise.text.language.codes import short_code
@@ -48,18 +50,43 @@ class DocumentService:
 
     @property
     def suffixes(self) -> list[str]:
-        """Suffixes of the files that can be translated."""
-        return sorted(BY_SUFFIX)
+        """Suffixes of the files that this server can read, and translates without being told their columns."""
+        return sorted(
+            suffix
+            for suffix, each in BY_SUFFIX.items()
+            if not each.by_columns and (not each.package or installed(each.package))
+        )
+
+    def check_name(self, name: str, options: RequestOptions) -> str:
+        """The suffix of a document, which this server must be able to read with these options."""
+        suffix = PurePath(name).suffix.lower()
+        found = BY_SUFFIX.get(suffix)
+        if found is None:
+            raise InvalidRequestError("Invalid request: file format not supported")
+        if found.package and not installed(found.package):
+            package = EXTRAS[found.package][0]
+            raise UnavailableError(f"{suffix} files need {package} on the server: {command_for(found.package)}")
+        if found.by_columns and not options.columns:
+            raise InvalidRequestError(
+                "Invalid request: missing columns parameter: name the columns of the table that are to be translated, "
+                "by heading or number, separated by commas"
+            )
+        return suffix
 
     async def translate_html(
         self, texts: Sequence[str], source: str, target: str, options: RequestOptions, client: Client
-    ) -> list[str]:
-        """Translate texts with HTML or XML markup."""
+    ) -> list[list[str]]:
+        """Translate texts with HTML or XML markup: the best translation of each, then its alternatives."""
 
-        def one(text: str, remote: RemoteTranslator) -> str:
+        def one(text: str, remote: RemoteTranslator) -> list[str]:
             document = read_fragment(text, is_xml=options.format == "xml", roles=options.elements)
-            found = translate_texts(remote, document.segments, Languages(source, target))
-            return document.write([each.text for each in found]).decode()
+            ranked = RankedTranslator(remote)
+            made = []
+            for rank in range(1 + options.alternatives):
+                ranked.rank = rank
+                found = translate_texts(ranked, document.segments, Languages(source, target))
+                made.append(document.write([each.text for each in found]).decode())
+            return list(dict.fromkeys(made))  # a search may find fewer
 
         runs = [self._run(self._html, lambda remote, text=text: one(text, remote), options, client) for text in texts]  # type: ignore[misc]
         return list(await asyncio.gather(*runs))
@@ -82,9 +109,7 @@ class DocumentService:
         service.check_open()
         if not settings.files:
             raise ForbiddenError("Files translation are disabled on this server.")
-        suffix = PurePath(name).suffix.lower()
-        if suffix not in BY_SUFFIX:
-            raise InvalidRequestError("Invalid request: file format not supported")
+        suffix = self.check_name(name, options)
         if len(data) > settings.file_limit * MEGABYTE:
             raise TooLargeError(f"the file is larger than {settings.file_limit:g} MB")
         code, known = service.catalogue.code(target), source.casefold() != AUTO
@@ -92,7 +117,7 @@ class DocumentService:
             service.steps(source, target, options)
 
         def whole(remote: RemoteTranslator) -> bytes:
-            chosen = DocumentOptions(source=short_code(source) if known else None, target=code)
+            chosen = DocumentOptions(source=short_code(source) if known else None, target=code, columns=options.columns)
             try:
                 document = open_document(data, f"document{suffix}", chosen)
                 segments = document.segments

@@ -28,7 +28,7 @@ class RemoteTranslator:
     ) -> None:
         self._service = service
         self._loop = loop
-        self._options = replace(options, format="text", alternatives=0)
+        self._options = replace(options, format="text")
         self._client = client
         self._waiting: Future[Any] | None = None
         self._cancelled = False

@@ -68,10 +68,14 @@ def run_server(settings: ServeSettings, say: Callable[[str], None] = lambda text
         timeout_keep_alive=30,
         timeout_graceful_shutdown=1,
     )
-    directions = len(service.catalogue.directions)
-    say(f"serving {directions} directions of {len(service.catalogue.models)} models on http://{host}:{port}")
+    directions, models = len(service.catalogue.directions), len(service.catalogue.models)
+    say(f"serving {_counted(directions, 'direction')} of {_counted(models, 'model')} on http://{host}:{port}")
     with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):
         DrainingServer(config, service).run([listening])
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _listen(settings: ServeSettings) -> socket.socket:
@@ -79,7 +83,8 @@ def _listen(settings: ServeSettings) -> socket.socket:
         family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.create_server((settings.host, settings.port), family=family, backlog=2048)
     except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (while")[0]  # Python adds the address
         raise ConfigError(
-            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror or error}: choose another --port"
+            f"cannot listen on {settings.host}, port {settings.port}: {reason}: choose another --host or --port"
         ) from None
     return listening

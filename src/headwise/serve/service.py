@@ -150,8 +150,8 @@ class Service:
             found.append(None if corrected is None else TextTranslation(corrected, *codes, corrected=True))
         missing = [text for text, each in zip(texts, found, strict=True) if each is None]
         if options.format != "text":
-            strings = await self.documents.translate_html(missing, source, target, options, client)
-            made = [TextTranslation(each, *codes) for each in strings]
+            ranked = await self.documents.translate_html(missing, source, target, options, client)
+            made = [TextTranslation(best, *codes, alternatives=tuple(others)) for best, *others in ranked]
         else:
             sentences = await self._through_models(missing, steps, options, client.id)
             made = [_text_translation(each, codes, options.sentences and len(steps) == 1) for each in sentences]

@@ -21,6 +21,8 @@ class RequestOptions:
     format: Literal["text", "html", "xml"] = "text"
     elements: ElementRoles = field(default_factory=ElementRoles)
     """Elements of the markup that are not translated, or that end a paragraph, beside the usual ones."""
+    columns: tuple[str, ...] = ()
+    """Columns of a table that are translated, by heading or number."""
     alternatives: int = 0
     beam: int | None = None
     alignments: bool = False

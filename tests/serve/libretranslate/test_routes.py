@@ -2,12 +2,14 @@
 
 import io
 import json
+import re
 import zipfile
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from headwise.serve import document_service
 from headwise.serve.http.edge import HEADERS
 from headwise.serve.service import Service
 from tests.taught import SOURCES, TARGETS
@@ -69,6 +71,20 @@ def test_markup_stays_where_it_belongs(client: TestClient) -> None:
     assert f">{TARGETS[0]}</p>" in made
     assert "ä" in made
     assert made.startswith('<meta charset="latin-1">')
+
+
+def test_alternatives_have_the_markup_too(client: TestClient) -> None:
+    """They are those of the plain sentences, each with all tags."""
+    html = f"<p>{SOURCES[0].replace('The cat', '<b>The cat</b>')}</p><p>{SOURCES[1]}</p>"
+    asked = {**ASKED, "q": html, "format": "html", "alternatives": 2}
+    answer = client.post("/translate", json=asked).json()
+    plain = client.post("/translate", json={**ASKED, "q": SOURCES[:2], "alternatives": 2}).json()
+    first, second = ([best, *others] for best, others in zip(*plain.values(), strict=True))
+    made = [answer["translatedText"], *answer["alternatives"]]
+    untagged = [re.sub("</?b>", "", each) for each in made]
+    assert untagged == [f"<p>{one}</p><p>{other}</p>" for one, other in zip(first, second, strict=True)]
+    assert all(re.search("<b>.+</b>", each) for each in made)
+    assert client.post("/translate", json={**asked, "target": "en"}).json()["alternatives"] == []
 
 
 @pytest.mark.parametrize(
@@ -226,6 +242,35 @@ def test_a_file_is_translated_and_downloaded(client: TestClient) -> None:
 def test_files_that_cannot_be_read_are_refused(client: TestClient, name: str, data: bytes, message: str) -> None:
     answer = client.post("/translate_file", files={"file": (name, data)}, data={"source": "en", "target": "de"})
     assert message in refused(answer)
+
+
+def test_a_table_is_translated_by_the_columns_that_are_named(client: TestClient) -> None:
+    files = {"file": ("prices.CSV", f"id,Text\n1,{SOURCES[0]}\n".encode())}
+    asked = {"source": "en", "target": "de"}
+    for columns in ("Text", " 2 ,1"):
+        made = client.post("/translate_file", files=files, data={**asked, "columns": columns}).json()
+        assert f"1,{TARGETS[0]}\n" in client.get(made["translatedFileUrl"]).text
+    message = refused(client.post("/translate_file", files=files, data=asked))
+    assert message.startswith("Invalid request: missing columns parameter: name the columns")
+    assert "--" not in message
+    wrong = refused(client.post("/translate_file", files=files, data={**asked, "columns": "Name"}))
+    assert "the table has no column 'Name'; it has 'id', 'Text'" in wrong
+    assert not {".csv", ".tsv"} & set(client.get("/frontend/settings").json()["supportedFilesFormat"])
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".yml", ".pdf"])
+def test_a_format_whose_package_is_missing_names_the_extra(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    assert suffix in client.get("/frontend/settings").json()["supportedFilesFormat"]
+    monkeypatch.setattr(document_service, "installed", lambda package: False)
+    files = {"file": (f"a{suffix}", b"a: b")}
+    message = refused(client.post("/translate_file", files=files, data={"source": "en", "target": "de"}), 503)
+    assert message.startswith(f"{suffix} files need ")
+    assert message.endswith(" on the server: pip install 'headwise[documents]'")
+    suffixes = client.get("/frontend/settings").json()["supportedFilesFormat"]
+    assert suffix not in suffixes
+    assert ".docx" in suffixes
 
 
 def test_a_zip_without_a_document_is_refused(client: TestClient) -> None:

@@ -36,6 +36,12 @@ def test_alternatives_alignments_and_terms_come_if_they_are_asked_for(client: Te
     assert all(source < words[0] and target < words[1] for source, target in found["alignment"])
 
 
+def test_alternatives_with_markup_are_texts(client: TestClient) -> None:
+    asked = {**ASKED, "texts": [f"<p>{SOURCES[0]}</p>"], "format": "html", "alternatives": 2}
+    [found] = client.post("/api/translate", json=asked).json()["translations"]
+    assert len({found["text"], *(each["text"] for each in found["alternatives"])}) == 3
+
+
 def test_the_source_language_is_detected(client: TestClient) -> None:
     found = client.post("/api/translate", json={"texts": SOURCES[:1], "target": "de"}).json()["translations"][0]
     assert found["detected"]["language"] == found["source"] == "en"

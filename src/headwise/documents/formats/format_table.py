@@ -40,6 +40,10 @@ class DocumentFormat:
     """Whether files hold texts beside their translations."""
     remark: str = ""
     """What people should know about every translation."""
+    package: str = ""
+    """The optional package that reads it (see `headwise.extras`)."""
+    by_columns: bool = False
+    """Whether it has columns, and those to translate must be named."""
 
 
 FORMATS: tuple[DocumentFormat, ...] = (
@@ -53,7 +57,12 @@ FORMATS: tuple[DocumentFormat, ...] = (
     DocumentFormat((".txt",), read_text, "plain text"),
     DocumentFormat((".srt", ".vtt"), read_subtitles, "subtitles"),
     DocumentFormat(
-        (".pdf",), read_pdf, "PDF", written_as=".txt", remark="the layout of a PDF is not kept, its text is"
+        (".pdf",),
+        read_pdf,
+        "PDF",
+        written_as=".txt",
+        remark="the layout of a PDF is not kept, its text is",
+        package="pypdf",
     ),
     DocumentFormat((".po", ".pot"), read_po, "gettext", is_bilingual=True),
     DocumentFormat((".xlf", ".xliff"), read_xliff, "XLIFF", is_bilingual=True),
@@ -61,8 +70,8 @@ FORMATS: tuple[DocumentFormat, ...] = (
     DocumentFormat((".json", ".arb"), read_json, "JSON messages"),
     DocumentFormat((".xml",), read_android, "Android strings"),
     DocumentFormat((".properties",), read_properties, "Java properties"),
-    DocumentFormat((".yaml", ".yml"), read_yaml, "YAML"),
-    DocumentFormat((".csv", ".tsv"), read_csv, "tables"),
+    DocumentFormat((".yaml", ".yml"), read_yaml, "YAML", package="ruamel"),
+    DocumentFormat((".csv", ".tsv"), read_csv, "tables", by_columns=True),
 )
 
 BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import logging
 import secrets
 import time
 from collections.abc import Callable
@@ -13,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headwise.serve.clients import Client
+from headwise.serve.http.edge import log_failure
 from headwise.serve.service import Service
 from headwise.serve.service_errors import InternalError, ServiceError, UnavailableError, UnknownPageError
 from headwise.serve.translate_request import RequestOptions
-
-LOG = logging.getLogger("headwise.serve")
 
 MOST = 1_000
 """Documents that are remembered at a time, finished ones included."""
@@ -118,7 +116,7 @@ class DocumentJobs:
         except ServiceError as error:
             job.status, job.size, job.error = "error", 0, str(error)
         except Exception as error:  # a bug must be seen by the client, who asks for the status
-            LOG.error("a document failed: %s", type(error).__name__)
+            log_failure("a document failed: ", error, log_texts=self._service.settings.log_texts)
             job.status, job.size, job.error = "error", 0, str(InternalError("the server failed: see its log"))
         job.ends = self._now() + self._service.settings.file_life
 

@@ -53,8 +53,8 @@ class DocumentRoutes:
             raise InvalidRequestError("Parameter 'file' not specified.")
         name, data = fields.files["file"]
         name = fields.text("filename", name or "")
-        if PurePath(name).suffix.lower() not in service.documents.suffixes:
-            raise InvalidRequestError("Invalid request: file format not supported")
+        options = RequestOptions(columns=fields.names("columns"))
+        service.documents.check_name(name, options)
         if len(data) > settings.file_limit * MEGABYTE:
             raise TooLargeError(f"the file is larger than {settings.file_limit:g} MB")
         source, target = languages(fields)
@@ -63,7 +63,7 @@ class DocumentRoutes:
         if source != AUTO:
             service.steps(source, target, RequestOptions())
         _check_output(name, fields.text("output_format", ""))
-        options = replace(RequestOptions(), glossary=glossary_terms(service, client, fields, source, target))
+        options = replace(options, glossary=glossary_terms(service, client, fields, source, target))
         service.quota.check(client.key, 1)
         job = self._jobs.start(UploadedDocument(data, name, source, target, options), client)
         return json_answer({"document_id": job.id, "document_key": job.key})

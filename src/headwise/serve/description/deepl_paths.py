@@ -5,6 +5,7 @@ from __future__ import annotations
 from headwise.serve.description.schema_parts import (
     ANY_FORM,
     ANYTHING,
+    COLUMNS,
     FLAG,
     MULTIPART,
     STRING,
@@ -144,6 +145,7 @@ def _documents() -> Schema:
             "formality": choice("default", "prefer_more", "prefer_less"),
             "glossary_id": STRING,
             "output_format": STRING,
+            "columns": COLUMNS,
         },
     )
     key = fields({"document_key": TEXT})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headwise.serve.description.schema_parts import (
     ANY_FORM,
     ANYTHING,
+    COLUMNS,
     FLAG,
     MULTIPART,
     STRING,
@@ -73,7 +74,10 @@ def libretranslate_paths(settings: ServeSettings) -> Schema:
                 "Translate a document",
                 fields({"translatedFileUrl": STRING}),
                 ERROR,
-                body=fields({"file": {"type": "string", "format": "binary"}, **direction}, {"pivot": FLAG, **KEY}),
+                body=fields(
+                    {"file": {"type": "string", "format": "binary"}, **direction},
+                    {"columns": COLUMNS, "pivot": FLAG, **KEY},
+                ),
                 kinds=(MULTIPART,),
             )
         },

@@ -28,7 +28,7 @@ TRANSLATION = fields(
         **CANDIDATE,
         "complete": FLAG,
         "alignment": listed({"type": "array", "items": WHOLE, "minItems": 2, "maxItems": 2}),
-        "alternatives": listed(fields(CANDIDATE)),
+        "alternatives": listed(fields({"text": STRING}, CANDIDATE)),
         "sentences": listed(fields({"source": STRING, "separator": STRING, **CANDIDATE})),
         "terms": listed(fields({"source": STRING, "requested": listed(STRING), "status": STRING})),
         "missing_numbers": listed(STRING),

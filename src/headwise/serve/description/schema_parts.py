@@ -18,6 +18,10 @@ WHOLE: Schema = {"type": "integer"}
 NUMBER: Schema = {"type": "number"}
 FLAG: Schema = {"type": "boolean"}
 ANYTHING: Schema = {}
+COLUMNS: Schema = {
+    "type": "string",
+    "description": "Columns of a CSV or TSV file to translate: headings or numbers, separated by commas",
+}
 
 MEANINGS = {
     400: "The request is malformed, beyond a limit, or asks for what no model can do",

@@ -54,7 +54,7 @@ class Edge:
         try:
             await self._app(scope, receive, checked)
         except Exception as error:
-            self._log(error)
+            log_failure("", error, log_texts=self._log_texts)
             if not status:
                 head = [(b"content-type", b"application/json"), (b"content-length", str(len(_FAILED)).encode())]
                 await checked({"type": "http.response.start", "status": 500, "headers": head})
@@ -65,8 +65,9 @@ class Edge:
             self._counters.request(route, status or 499, seconds)
             LOG.debug("%s %s: %s in %.3f s", scope["method"], route, status or 499, seconds)
 
-    def _log(self, error: Exception) -> None:
-        """Log where an error happened; its message may quote a user's text."""
-        where = "".join(traceback.format_tb(error.__traceback__))
-        what = str(error) if self._log_texts else "(message withheld)"
-        LOG.error("%s: %s\n%s", type(error).__name__, what, where)
+
+def log_failure(of: str, error: Exception, *, log_texts: bool) -> None:
+    """Log where an error happened; its message may quote a user's text."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    what = str(error) if log_texts else "(message withheld)"
+    LOG.error("%s%s: %s\n%s", of, type(error).__name__, what, where)

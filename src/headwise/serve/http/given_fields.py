@@ -65,6 +65,10 @@ class GivenFields:
             raise InvalidRequestError(f"Invalid request: {name} must be a whole number")
         return value
 
+    def names(self, name: str) -> tuple[str, ...]:
+        """A field of names that are separated by commas; none if it is missing."""
+        return tuple(each.strip() for each in self.text(name, "").split(",") if each.strip())
+
     @property
     def key(self) -> str | None:
         """The API key, if one is given."""

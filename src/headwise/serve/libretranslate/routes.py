@@ -79,7 +79,7 @@ class LibreTranslate:
         name, data = fields.files["file"]
         if not name:
             raise InvalidRequestError("Invalid request: empty file")
-        options = RequestOptions(pivot=fields.flag("pivot"))
+        options = RequestOptions(pivot=fields.flag("pivot"), columns=fields.names("columns"))
         work = self._service.documents.translate_file(data, name, source, target, options, client)
         made, suffix = await while_connected(request, work)
         stored = self._service.documents.stored.add(made, suffix)

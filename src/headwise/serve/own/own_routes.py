@@ -96,6 +96,8 @@ def _described(found: TextTranslation, options: RequestOptions) -> dict[str, Any
         answer["corrected"] = True
     if found.details is not None:
         answer |= _details(found.details, options, found.sentences)
+    elif found.alternatives:
+        answer["alternatives"] = [{"text": each} for each in found.alternatives]
     return answer
 
 
