@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 from headwise.bundled import find
 from headwise.models.folder.load import convert, save_model
@@ -19,6 +20,10 @@ if sys.platform != "linux":
 if sys.platform == "win32":
     collect_ignore += ["system", "train/processes", "data/prepare/test_workers.py", "files/test_atomic.py"]
     collect_ignore += ["train/test_loop.py", "train/test_resume.py", "models/export/test_export.py"]
+
+# A busy machine is no fault of a test.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # Several workers with several threads each would spend their time waiting for each other.
 if "PYTEST_XDIST_WORKER" in os.environ:

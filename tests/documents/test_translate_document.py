@@ -165,7 +165,7 @@ def test_a_killed_command_continues(tmp_path: Path) -> None:
 def _wait_for(condition: Callable[[], bool]) -> None:
     begun = time.monotonic()
     while not condition():
-        assert time.monotonic() - begun < 60, "nothing happens"
+        assert time.monotonic() - begun < 240, "nothing happens"
         time.sleep(0.01)
 
 
