@@ -148,7 +148,7 @@ def note_path(text: str) -> None:
     if os.path.isfile(text):  # noqa: PTH113  # Path.is_file raises an error for a long text
         say(f"headwise: {text} is a file: --input {text} translates its lines")
     elif os.path.isdir(text):  # noqa: PTH112  # as above
-        say(f"headwise: {text} is also a folder here: {os.path.join(text, '')} translates its documents")
+        say(f"headwise: {text} is also a folder here: {text}{os.sep} translates its documents")
     elif text.startswith(("./", "../", "/", "~/")) and len(text.split()) == 1:
         say(f"headwise: there is no file {text}: its name is translated as text")
 

@@ -1,13 +1,16 @@
 """Heads whose behaviour is known get the role that names it."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
 
 from headwise.inspect.inside.recording import CROSS, DECODER, ENCODER
-from headwise.inspect.inside.roles import Sentence, head_roles, measure, opening
+from headwise.inspect.inside.roles import Sentence, head_roles, measure, opening, predicting_head
 from headwise.inspect.inside.switches import Head
 from headwise.inspect.inside.translation_trace import roles_json, trace_json
+from headwise.models.folder.description import Task
 from tests.inspect.inside.models import taught_inside, translated
 
 PIECES = ["▁The", "▁cat", "▁sees", "▁it", ".", "<eos>"]
@@ -67,6 +70,12 @@ def test_a_view_opens_on_the_head_that_aligns_best() -> None:
     assert opening(head_roles([measure({ENCODER: [torch.stack([EQUAL, diagonal(1)])]}, SENTENCE)])) == Head(
         ENCODER, 0, 1
     )
+
+
+def test_a_head_that_aligns_the_given_token_is_not_opened_on() -> None:
+    trained = Task(alignment_head=(0, 1))
+    assert predicting_head(trained) == ()
+    assert predicting_head(replace(trained, aligns_given=False)) == (0, 1)
 
 
 def test_roles_over_several_sentences_are_their_mean() -> None:

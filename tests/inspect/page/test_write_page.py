@@ -192,3 +192,22 @@ def test_it_opens_from_disk_without_a_network(chromium: Any, text: str, tmp_path
     page.reload()
     assert page.input_value(".sentence-text") == text
     context.close()
+
+
+def test_it_offers_nothing_that_only_a_server_can_do(chromium: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    write_page(path, translated())
+    page = chromium.new_page(locale="en-GB")
+    shown = {}
+    for view in ("translate", "compare", "families"):
+        page.goto(f"{path.as_uri()}#{view}")
+        page.reload()
+        page.wait_for_selector(f'[data-view="{view}"] h1')
+        page.wait_for_selector("main:not(:has([aria-busy=true]))")
+        shown[view] = page.locator("main").inner_text()
+    assert "Translate a file" not in shown["translate"]
+    assert "NaN" not in shown["translate"]
+    assert "Side by side" in shown["compare"]
+    assert "checkpoints" not in shown["compare"]
+    assert "A saved page" in shown["families"]
+    page.close()

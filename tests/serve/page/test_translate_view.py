@@ -1,6 +1,7 @@
 """The translator in a real browser, by its visible labels."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -157,6 +158,25 @@ def test_glossary_terms_are_used_and_kept_on_this_device(watched: Watched) -> No
     page.reload()
     page.get_by_role("button", name="Glossary (1)").wait_for()
     translated(page, re.compile("Hund"))
+
+
+def test_a_dialog_has_its_heading_and_its_button_in_one_row_of_full_width(watched: Watched) -> None:
+    page = typed(watched, SOURCES[0])
+    for name in ("Glossary", "History", "Keyboard shortcuts"):
+        page.get_by_role("button", name=name).click()
+        whole, title, close = (
+            page.locator(each).bounding_box() for each in ("dialog", "dialog h2", "dialog [aria-label=Close]")
+        )
+        assert title["x"] < whole["x"] + 40
+        assert close["x"] + close["width"] > whole["x"] + whole["width"] - 40
+        assert close["y"] < title["y"] + title["height"]
+        page.keyboard.press("Escape")
+
+
+def test_a_phone_without_keys_offers_no_shortcuts(watch: Callable[..., Watched]) -> None:
+    page = watch(viewport={"width": 375, "height": 740}, has_touch=True, is_mobile=True).open(ENGLISH)
+    assert page.get_by_role("button", name="History").is_visible()
+    assert not page.get_by_role("button", name="Keyboard shortcuts").is_visible()
 
 
 def test_a_correction_answers_the_same_text_again(watched: Watched) -> None:

@@ -21,6 +21,7 @@ from headwise.inspect.inside.as_json import number, numbers
 from headwise.inspect.inside.free_search import WholeState, WholeTargetStepper, search_one
 from headwise.inspect.inside.one_translation import Question, changed_model, listed_tokens
 from headwise.inspect.inside.open_inside import InsideModel
+from headwise.inspect.inside.roles import predicting_head
 from headwise.models.encoder_decoder import EncoderDecoder
 
 Json = dict[str, Any]
@@ -171,7 +172,7 @@ def decode_json(inside: InsideModel, question: Question) -> Json:
 
     def searched(beam: int) -> tuple[DecodingTree, list[int], Json]:
         request = inside.request(source, frame, beam, question.prefix)
-        stepper = WatchingStepper(model, request, inside.translator.task.alignment_head)
+        stepper = WatchingStepper(model, request, predicting_head(inside.translator.task))
         best = search_one(stepper, request)
         path = stepper.tree.path([*best.tokens, *([tokenizer.eos] if best.finished else [])])
         return stepper.tree, path, {"translation": tokenizer.decode(best.tokens), "score": number(best.score)}

@@ -16,6 +16,7 @@ from headwise.decode.alignment import Alignment, align, alignment_layer, lettere
 from headwise.inspect.inside.as_json import number
 from headwise.inspect.inside.recording import CROSS, DECODER, ENCODER
 from headwise.inspect.inside.switches import Head
+from headwise.models.folder.description import Task
 
 ALIGNS, PREVIOUS, NEXT, SAME, FIRST, PUNCTUATION = "aligns", "previous", "next", "same", "first", "punctuation"
 BROAD, OTHER = "broad", "other"
@@ -83,8 +84,16 @@ def _mean(found: list[dict[str, float]]) -> dict[str, float]:
     }
 
 
+def predicting_head(task: Task) -> tuple[int, ...]:
+    """The head that was trained to align the predicted token, by which pictures name their rows; empty: there is none.
+
+    A head that aligns the token that the decoder is given looks where the row before it should: it would mislead.
+    """
+    return () if task.aligns_given else task.alignment_head
+
+
 def opening(roles: Sequence[HeadRole], head: tuple[int, ...] = ()) -> Head:
-    """The head that a view opens on: the one that was trained to align, the best aligning one, or the clearest."""
+    """The head that a view opens on: `head` if there is one, the best aligning one, or the clearest."""
     if head:
         return Head(CROSS, head[0], head[1])
     aligning = [each for each in roles if each.role == ALIGNS]

@@ -15,7 +15,15 @@ from headwise.inspect.inside.model_facts import model_facts
 from headwise.inspect.inside.one_translation import OneTranslation, listed_tokens
 from headwise.inspect.inside.open_inside import InsideModel
 from headwise.inspect.inside.recording import KINDS, Recording
-from headwise.inspect.inside.roles import Sentence, head_roles, measure, opening, word_alignment, words_of
+from headwise.inspect.inside.roles import (
+    Sentence,
+    head_roles,
+    measure,
+    opening,
+    predicting_head,
+    word_alignment,
+    words_of,
+)
 from headwise.inspect.inside.tour_numbers import tour_numbers
 
 Json = dict[str, Any]
@@ -37,7 +45,7 @@ def trace_json(one: OneTranslation, detail: str = "", only: tuple[str, int] | No
     sentence = sentence_of(one)
     task = inside.translator.task
     roles = head_roles([measure(recording.attention, sentence)])
-    first = opening(roles, task.alignment_head)
+    first = opening(roles, predicting_head(task))
     if detail == BRIEF:
         only = NOTHING
     if only is None and weights_in(recording) > MOST_WEIGHTS:
@@ -93,7 +101,7 @@ def roles_json(found: Sequence[OneTranslation]) -> Json:
     """The roles of all heads, measured over several translations, and the head that a view opens on."""
     measured = [measure(one.recording.attention, sentence_of(one)) for one in found]
     roles = head_roles(measured)
-    first = opening(roles, found[0].inside.translator.task.alignment_head if found else ())
+    first = opening(roles, predicting_head(found[0].inside.translator.task) if found else ())
     return {"sentences": len(found), "roles": [each.as_dict() for each in roles], "opening": first._asdict()}
 
 

@@ -12,6 +12,7 @@ from headwise.inspect.inside.divergence import compare_json
 from headwise.inspect.inside.importance import heads_in
 from headwise.inspect.inside.one_translation import BEAM, OneTranslation, Question, translate_inside
 from headwise.inspect.inside.open_inside import InsideModel
+from headwise.inspect.inside.recording import CROSS
 from headwise.inspect.inside.run_history import history_json
 from headwise.inspect.inside.switches import Head, Switches
 from headwise.inspect.inside.translation_trace import ALL, BRIEF, trace_json
@@ -59,7 +60,7 @@ def page_answers(
             yield PageAnswer(
                 "decode", {**asked, "beam": width}, decode_json(one.inside, dataclasses.replace(free, beam=width))
             )
-    for switches in (*_parts(one), Switches(heads_off=(_opening(one),))):
+    for switches in (*_parts(one), Switches(heads_off=(_toured(one),))):
         yield from _broken(one, asked, switches)
 
 
@@ -85,6 +86,12 @@ def _comparison(one: OneTranslation, question: Question, models: Sequence[Inside
 def _opening(one: OneTranslation) -> Head:
     """The head that a view opens on."""
     return Head(**trace_json(one, BRIEF)["opening"])
+
+
+def _toured(one: OneTranslation) -> Head:
+    """The head that the tour switches off first: of cross-attention, whose rows it names by the token that is given."""
+    trained = one.inside.translator.task.alignment_head
+    return Head(CROSS, *trained) if trained else _opening(one)
 
 
 def _parts(one: OneTranslation) -> list[Switches]:

@@ -11,6 +11,7 @@ from headwise.errors import DataError
 from headwise.files.atomic import write_text
 from headwise.inspect.inside.one_translation import OneTranslation
 from headwise.inspect.inside.open_inside import InsideModel
+from headwise.inspect.inside.recording import CROSS
 from headwise.inspect.page.inlined_page import as_bytes, inlined
 from headwise.inspect.page.page_answers import PageAnswer, page_answers
 from headwise.text.language.codes import Direction
@@ -85,12 +86,15 @@ def _reduced(trace: PageAnswer, room: int) -> PageAnswer:
 
 
 def _few_heads(answer: Json) -> Json:
-    """Queries, keys and values of the head that the page opens on and of the first head of each layer alone."""
-    opening = answer["opening"]
+    """Queries, keys and values of the heads that the page and its tour open on, and of one head of each other layer."""
+    opening, trained = answer["opening"], answer["alignment_head"]
+    opened = {(opening["kind"], opening["layer"]): [opening["head"]]}
+    if trained:
+        opened.setdefault((CROSS, trained["layer"]), []).append(trained["head"])
     steps = dict(answer["steps"])
 
     def kept(kind: str, layer: int, head: int) -> bool:
-        return head == (opening["head"] if (kind, layer) == (opening["kind"], opening["layer"]) else 0)
+        return head in opened.get((kind, layer), [0])
 
     steps["query_key_value"] = {
         kind: [

@@ -30,8 +30,10 @@ const t = (...values) => words.t(...values);
 const source = makeSource(t, stored);
 const state = makeState(source.opening ?? { view: "translate", values: {} });
 
-let shown = null; // the view on the page
-let turn = 0; // counts openings: a view that loads slowly must not replace a later one
+// The view on the page.
+let shown = null;
+// Counts openings: a view that loads slowly must not replace a later one.
+let turn = 0;
 let header = null;
 let catalogue = null;
 

@@ -39,8 +39,8 @@ def test_the_reason_has_the_probabilities_of_both(watched: Watched, compared: An
 
 def test_settings_are_changed_by_menus_and_kept_in_the_address(watched: Watched) -> None:
     page = opened(watched, "compare", left={"beam": 4}, right={"beam": 4})
-    assert "Both write the same tokens" in page.locator(".outcome ~ .note").inner_text()
-    page.locator(".sides section").last.get_by_label("Model").select_option("young")
+    assert "Both write the same tokens" in page.locator(".compare-sides ~ .note").inner_text()
+    page.locator(".compare-sides section").last.get_by_label("Model").select_option("young")
     page.wait_for_selector(".token-row .parts")
     settled(page)
     page.wait_for_timeout(400)

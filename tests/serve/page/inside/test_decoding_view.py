@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.serve.page.conftest import Watched, axe_findings
-from tests.serve.page.inside.conftest import SENTENCE, numbers, opened, saved
+from tests.serve.page.conftest import Watched, axe_findings, until
+from tests.serve.page.inside.conftest import SENTENCE, fragment, numbers, opened, saved
 
 CLOSE = 1e-5
 
@@ -102,3 +102,16 @@ def test_the_tree_is_saved_as_svg(watched: Watched, tree: Any, tmp_path: Path) -
 
 def test_axe_finds_nothing(watched: Watched) -> None:
     assert not axe_findings(opened(watched, "decoding"))
+
+
+@pytest.mark.parametrize(("view", "asked"), [("decoding", "decode"), ("tour", "trace")])
+def test_a_note_says_that_the_numbers_are_being_computed(watched: Watched, view: str, asked: str) -> None:
+    held: list[Any] = []
+    watched.page.route(f"**/api/inside/{asked}", lambda route: held.append(route))
+    page = watched.open(fragment(view))
+    note = page.get_by_role("status").get_by_text("The numbers are being computed")
+    note.wait_for()
+    until(page, "!!document.querySelector('main [aria-busy]')")
+    held[0].continue_()
+    note.wait_for(state="detached")
+    assert page.locator("main h2").count()

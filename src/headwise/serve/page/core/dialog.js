@@ -9,7 +9,7 @@ export function openDialog(context, title, fill) {
   const id = "dialog-title-" + Math.random().toString(36).slice(2);
   const body = el("div", { class: "body" });
   const dialog = el("dialog", { "aria-labelledby": id },
-    el("div", { class: "head" }, el("h2", { id }, title),
+    el("div", { class: "dialog-head" }, el("h2", { id }, title),
       el("button", { type: "button", class: "icon-button", "aria-label": context.t("shell.close"), on: { click: () => dialog.close() } }, icon("close"))),
     body);
   dialog.addEventListener("close", () => { dialog.remove(); before?.focus?.(); });

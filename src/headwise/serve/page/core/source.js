@@ -65,13 +65,15 @@ export function embeddedSource(data, t) {
     if (!found) throw new RequestError(t("error.embedded"));
     return found.answer;
   };
-  const methods = ["translate", "words", "detect", "suggest", "trace", "decode", "compare", "checkpoints", "family",
-    "positions", "importance"];
+  const methods = ["translate", "words", "detect", "suggest", "trace", "decode", "compare", "family", "positions",
+    "importance"];
   const trace = find("trace");
   return {
     live: false,
     opening: { view: data.opening ?? "heads", values: data.state ?? {} },
     ...Object.fromEntries(methods.map((method) => [method, find(method)])),
+    // Few files have them.
+    checkpoints: answers.checkpoints && find("checkpoints"),
     languages: async () => data.languages ?? [],
     settings: async () => data.settings ?? {},
     models: async () => data.models ?? [],

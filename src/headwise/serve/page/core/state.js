@@ -1,7 +1,9 @@
 // The page's state, shared by all views and written to the address: #view?text=...&source=en
 
-const LONGEST = 2000; // characters of a value in the address; longer ones live as long as the page
-const PAUSE = 300; // milliseconds between changes of the address: browsers limit them
+// Characters of a value in the address; longer ones live as long as the page.
+const LONGEST = 2000;
+// Milliseconds between changes of the address: browsers limit them.
+const PAUSE = 300;
 
 /** The state in a fragment such as `#heads?text=Hello&heads.layer=~2`. What is no string is written as ~JSON. */
 export function readFragment(fragment) {
@@ -46,7 +48,8 @@ export function makeState(opening) {
 
   window.addEventListener("hashchange", () => {
     const found = readFragment(location.hash);
-    if (location.hash === "#main") { write(); return; } // the skip link
+    // The skip link.
+    if (location.hash === "#main") { write(); return; }
     const before = values;
     values = { ...values, ...found.values };
     const changed = Object.keys(values).filter((key) => !Object.is(before[key], values[key]));

@@ -9,6 +9,8 @@ import { cut, lettering, picture, textWidth } from "./svg.js";
 
 const SVG_CELLS = 4200;
 const NUMBERED_CELLS = 110;
+// The least width of a cell with a number.
+const NUMBERED_WIDTH = 50;
 const LONGEST_LABEL = 110;
 
 /** The ink of a number: strong cells are dark in the light theme and bright in the dark one, middle ones suit black. */
@@ -28,12 +30,14 @@ function strength(value, [least, most]) {
 /** Sizes of everything: cells, margins for labels, and whether labels and numbers fit. */
 function measures({ rows, columns, values, cell, width, numbers }) {
   const cells = values.length * columns.length;
-  const numbered = numbers ?? (cells <= NUMBERED_CELLS && columns.length <= 12);
-  const least = numbered ? 50 : cells > SVG_CELLS ? 2 : 14;
   const room = (width ?? 720) - LONGEST_LABEL;
+  const few = cells <= NUMBERED_CELLS && columns.length <= 12 && columns.length * NUMBERED_WIDTH <= (width ?? 720);
+  const numbered = numbers ?? few;
+  const least = numbered ? NUMBERED_WIDTH : cells > SVG_CELLS ? 2 : 16;
   const wide = cell ?? Math.max(least, Math.min(numbered ? 64 : 34, Math.floor(room / columns.length)));
   const high = cell ?? (numbered ? 32 : Math.min(wide, 34));
-  const size = Math.min(13, Math.max(9, high - 1));
+  // Turned labels stand closer to each other than the cells.
+  const size = Math.min(13, Math.max(9, Math.floor(0.8 * Math.min(wide, high))));
   const labelled = high >= 9;
   const longest = (labels) => Math.min(LONGEST_LABEL, Math.max(8, ...labels.map((label) => textWidth(label, size))));
   const turned = labelled && columns.some((label) => textWidth(label, size) > wide - 4);

@@ -4,7 +4,7 @@ import { el, svg } from "../core/dom.js";
 import { pieceText, shown } from "./numbers.js";
 import { cut, lettering, picture, textWidth } from "./svg.js";
 
-const LANE = 40;
+const LANE = 48;
 const HEIGHT = 28;
 const SPACE = 46;
 const WIDEST_SPACE = 96;
@@ -99,7 +99,7 @@ function leaf(node, place, kind) {
   );
   const box = svg("rect", { x, y, width, height: HEIGHT, rx: node.finished ? HEIGHT / 2 : 6, ...paint });
   const score = lettering(
-    { x: x + width / 2, y: y + HEIGHT + 9, "text-anchor": "middle", "font-size": 10.5, fill: "var(--draw-faint)" },
+    { x: x + width / 2, y: y + HEIGHT + 12, "text-anchor": "middle", "font-size": 10.5, fill: "var(--draw-faint)" },
     shown(node.score),
   );
   return svg("g", { class: `leaf ${kind}`, tabindex: -1, role: "button" }, box, text, " ", score);

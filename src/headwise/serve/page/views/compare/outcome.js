@@ -22,8 +22,9 @@ export function showOutcome(place, context, answer, settings) {
     const aside = `${settingsText(context, settings[side], trace)} · ${t("compare.score", shown(trace.score))}`;
     return outcomeBox(t(`compare.${side}`), aside, trace.target, trace.translation, tokens);
   };
+  const sides = el("div", { class: "compare-sides" }, line("left"), line("right"));
   const save = saveButtons(context, "comparison", { json: () => answer });
-  replace(place, card(t("compare.outcome"), line("left"), line("right"), verdict(context, answer), save));
+  replace(place, card(t("compare.outcome"), sides, verdict(context, answer), save));
   if (diverges) place.append(...reasons(context, answer, place.clientWidth));
 }
 

@@ -4,7 +4,7 @@ import { el } from "../../core/dom.js";
 import { menu } from "../common/controls.js";
 
 const BEAMS = [1, 2, 3, 4, 6, 8];
-const PRECISIONS = ["", "float32", "int8"];
+const PRECISIONS = ["float32", "int8"];
 
 /** A card with the settings of a side; `onChange(settings)`. */
 export function settingsCard({ t }, side, settings, models, onChange) {
@@ -15,7 +15,7 @@ export function settingsCard({ t }, side, settings, models, onChange) {
       onChange(settings);
     };
   const names = [["", t("shell.usual_model")], ...models.map(({ name }) => [name, name])];
-  const precisions = PRECISIONS.map((each) => [each, each || t("compare.usual_precision")]);
+  const precisions = PRECISIONS.map((each) => [each, each]);
   const beams = BEAMS.map((beam) => [String(beam), beam === 1 ? t("compare.greedy") : String(beam)]);
   return el(
     "section",
@@ -25,7 +25,7 @@ export function settingsCard({ t }, side, settings, models, onChange) {
       "div",
       { class: "row" },
       menu(t("shell.model"), names, settings.model ?? "", set("model")),
-      menu(t("compare.precision"), precisions, settings.precision ?? "", set("precision")),
+      menu(t("compare.precision"), precisions, settings.precision ?? PRECISIONS[0], set("precision")),
       menu(t("compare.beam"), beams, String(settings.beam ?? 4), set("beam", Number)),
     ),
   );

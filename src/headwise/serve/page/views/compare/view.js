@@ -23,7 +23,7 @@ export const view = {
       right: state.get("compare.right") ?? USUAL.right,
     });
     const outcome = el("div", { class: "stack" });
-    const settings = el("div", { class: "sides" });
+    const settings = el("div", { class: "compare-sides" });
     const checkpoints = el("section", { class: "card panel" });
     const again = debounced(() => stop.again(), PAUSE);
     const fillSettings = async () => {
@@ -51,7 +51,8 @@ export const view = {
       root.append(presets, settings);
       await fillSettings();
     }
-    root.append(outcome, checkpoints);
+    root.append(outcome);
+    if (source.checkpoints) root.append(checkpoints);
     const ask = (signal) => {
       const { model, ...sentence } = context.sentence();
       const { left, right } = sides();
@@ -59,7 +60,7 @@ export const view = {
       const body = source.live ? { ...sentence, left: { ...usual, ...left }, right: { ...usual, ...right } } : sentence;
       return source.compare(body, { signal });
     };
-    showCheckpoints(checkpoints, context);
+    if (source.checkpoints) showCheckpoints(checkpoints, context);
     stop = follow(context, outcome, ask, (answer) => showOutcome(outcome, context, answer, sides()));
   },
   unmount() {

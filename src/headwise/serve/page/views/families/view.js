@@ -47,13 +47,13 @@ export const view = {
   },
 };
 
-/** What to do where the server has no such model. */
-function nothing({ t }) {
+/** What to do where there is no such model. */
+function nothing({ source, t }) {
   return el(
     "section",
     { class: "card panel" },
     el("h2", {}, t("families.none")),
-    el("p", {}, t("families.none_about")),
+    el("p", {}, t(source.live ? "families.none_about" : "families.none_in_file")),
     el(
       "pre",
       { class: "command", tabindex: 0 },

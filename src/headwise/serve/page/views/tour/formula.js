@@ -3,7 +3,7 @@
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 const SIGNS = {
   sum: "∑", prod: "∏", cdot: "·", times: "×", dots: "…", cdots: "⋯", in: "∈", leftarrow: "←", rightarrow: "→", le: "≤", lt: "<",
-  infty: "∞", odot: "⊙", top: "⊤", mid: "|", quad: "\u2003",
+  infty: "∞", odot: "⊙", top: "⊤", mid: "|", quad: "\u2003", enspace: "\u2002",
 };
 const LETTERS = { alpha: "α", epsilon: "ε", mu: "μ", sigma: "σ", theta: "θ" };
 const UNDER = new Set(["∑", "∏", "argmax"]); // their limits stand below and above them

@@ -1,6 +1,7 @@
 // The picture of the whole architecture: every box leads to its station, and those of the present station are lit.
 
 import { svg } from "../../core/dom.js";
+import { cut } from "../../draw/svg.js";
 
 const [LEFT, RIGHT, WIDE, HIGH] = [12, 172, 132, 25];
 
@@ -31,7 +32,7 @@ export function machine(say, trace, open) {
     const choose = () => open(station);
     const made = svg("g", { class: `tour-box${thin ? " tour-thin" : ""}`, "data-part": part, on: { click: choose } },
       svg("rect", { x, y: y - high, width: WIDE, height: high, rx: thin ? 4 : 6 }),
-      svg("text", { x: x + WIDE / 2, y: y - high / 2, "text-anchor": "middle", "dominant-baseline": "central" }, fitted(text)));
+      svg("text", { x: x + WIDE / 2, y: y - high / 2, "text-anchor": "middle", "dominant-baseline": "central" }, cut(text, WIDE - 6, thin ? 9.5 : 11.5)));
     return made;
   };
   const arrow = (x, from, to) => svg("path", { class: "tour-wire", d: `M${x} ${from}V${to}`, "marker-end": "url(#tour-arrow)" });
@@ -83,10 +84,4 @@ export function machine(say, trace, open) {
     for (const each of made.querySelectorAll("[data-part]")) each.classList.toggle("tour-lit", lit.includes(each.dataset.part));
   };
   return made;
-}
-
-/** A text that fits into a box. */
-function fitted(text) {
-  const letters = [...text];
-  return letters.length > 21 ? `${letters.slice(0, 20).join("")}…` : text;
 }

@@ -32,7 +32,7 @@ function feedFormula({ feed_forward: kind, activation }) {
 
 /** id: [group, figure, parts of the machine, formulas of a model, damage, kind of attention to show it by]. */
 const TABLE = {
-  "tokenisation": ["reading", tokenisation, both("text"), () => ["\\hat{p}=\\mathrm{argmax}_{p_1\\dots p_n=x}\\sum_{i=1}^{n}\\mathrm{log}P(p_i)"]],
+  "tokenisation": ["reading", tokenisation, both("text"), () => ["\\hat{p}=\\mathrm{argmax}_{p_1\\dots p_n=x}\\enspace\\sum_{i=1}^{n}\\mathrm{log}P(p_i)"]],
   "embeddings": ["reading", embeddings, both("embedding"), ({ scaled }) => [scaled ? "x_t=\\sqrt{D}\\cdot E_{w_t},\\quad E\\in ℝ^{V\\times D}" : "x_t=E_{w_t},\\quad E\\in ℝ^{V\\times D}"]],
   "positions": ["reading", positions, both("positions"), ({ positions: kind }) => POSITIONS[kind.split("_")[0]] ?? [], ["positions"], "encoder"],
   "query-key-value": ["attention", queryKeyValue, ATTENTIONS,

@@ -1,6 +1,7 @@
 // The tour: stations from text to text, each with its numbers, formula and code, beside a picture of the machine.
 
 import { el, replace } from "../../core/dom.js";
+import { workingNote } from "../common/follow.js";
 import { breakIt } from "./breaking.js";
 import { codeOf } from "./code.js";
 import { formula } from "./formula.js";
@@ -22,6 +23,7 @@ export const view = {
     const list = el("nav", { class: "tour-list", "aria-label": t("tour.stations") });
     const aside = el("aside", { class: "tour-aside", "aria-label": t("tour.machine") });
     const tour = makeGuide(context, (what) => render(what));
+    const waiting = workingNote(context);
     let turn = 0;
     let picture = null;
 
@@ -43,7 +45,10 @@ export const view = {
       } catch (error) {
         if (mine === turn) replace(main, context.errorNote(error));
       } finally {
-        if (mine === turn) main.removeAttribute("aria-busy");
+        if (mine === turn) {
+          main.removeAttribute("aria-busy");
+          waiting.remove();
+        }
       }
     };
 
@@ -60,7 +65,7 @@ export const view = {
       state.set({ "tour.row": null, "tour.reference": null });
       render("load");
     })];
-    root.append(el("h1", {}, t("tour.title")), context.sentenceBar(), box("layout", list, main, aside));
+    root.append(el("h1", {}, t("tour.title")), context.sentenceBar(), waiting, box("layout", list, main, aside));
     await render("load");
   },
   unmount() {

@@ -61,7 +61,8 @@ class Translator {
     const ends = [
       listenToKeys(context, {
         focus: () => this.source.box.focus(), now: () => this.session.now(), swap: () => this.swap(), copy: () => this.copy(),
-        glossary: () => this.glossary(), history: () => this.history.open(), file: () => this.files.choose(),
+        glossary: () => this.glossary(), history: () => this.history.open(),
+        ...(this.settings.filesTranslation ? { file: () => this.files.choose() } : {}),
       }),
       state.on((keys) => { if (["text", "source", "target", "model"].some((key) => keys.has(key))) this.follow(); }),
       () => this.session.stop(),
@@ -167,7 +168,7 @@ class Translator {
     this.editButton = press("pen", t("translate.edit"), () => this.notes.edit(), { id: "edit" });
     this.counter = el("span", { class: "quiet-text number", id: "count" });
     this.insideLink = el("a", { class: "button plain", href: "#heads", on: { click: (event) => { event.preventDefault(); this.inside(); } } }, t("translate.inside"));
-    const fileButton = el("button", { type: "button", class: "button plain", "aria-label": t("translate.file_choose"), on: { click: () => this.files.choose() } }, icon("file"), el("span", { class: "wide" }, t("translate.file_choose")));
+    const fileButton = this.settings.filesTranslation && el("button", { type: "button", class: "button plain", "aria-label": t("translate.file_choose"), on: { click: () => this.files.choose() } }, icon("file"), el("span", { class: "wide" }, t("translate.file_choose")));
 
     const left = el("section", { class: "pane", "aria-label": t("translate.source_text") },
       el("div", { class: "pane-head" }, this.from), this.source.root,
@@ -179,12 +180,14 @@ class Translator {
       this.menu.root);
     this.panes = el("div", { class: "panes card" }, left, this.swapButton, right);
     const tool = (name, label, run) => el("button", { type: "button", class: "button", on: { click: run } }, icon(name), label);
+    this.keysButton = tool("keyboard", t("translate.keys"), () => showKeys(context, this.settings.filesTranslation));
+    this.keysButton.classList.add("for-keys");
     this.glossaryButton = tool("book", t("translate.glossary"), () => this.glossary());
     replace(this.root,
       el("h1", { class: "unseen" }, t("nav.translate")), this.panes, this.files.root, this.notes.root,
       el("div", { class: "row translate-tools" }, this.glossaryButton, tool("history", t("translate.history"), () => this.history.open()),
-        tool("keyboard", t("translate.keys"), () => showKeys(context))));
-    this.takeDrops();
+        this.keysButton));
+    if (context.source.live) this.takeDrops();
   }
 
   takeDrops() {
@@ -221,9 +224,11 @@ class Translator {
   count() {
     const format = new Intl.NumberFormat(this.context.language);
     const length = this.source.box.value.length;
-    this.counter.textContent = `${format.format(length)} / ${format.format(this.settings.charLimit)}`;
-    this.counter.classList.toggle("over", length > this.settings.charLimit);
-    this.clearButton.hidden = !length;
+    // A saved page has no limit.
+    const limit = this.settings.charLimit;
+    this.counter.textContent = limit ? `${format.format(length)} / ${format.format(limit)}` : "";
+    this.counter.classList.toggle("over", length > limit);
+    this.clearButton.hidden = !length || this.source.box.readOnly;
   }
 
   show(session) {
