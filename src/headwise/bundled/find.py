@@ -60,6 +60,11 @@ def user_models() -> dict[str, Path]:
         return {}
 
 
+def name_of(folder: Path) -> str:
+    """The name of a model's folder, which for the bundled model says nothing."""
+    return BUNDLED if folder == FOLDER else folder.name
+
+
 def is_model(path: Path) -> bool:
     """Whether a path looks like a model: a folder of Headwise or of Hugging Face's library, or a GGUF file."""
     return is_published(path) or {"format", "model"} <= _config_keys(path)

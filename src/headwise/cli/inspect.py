@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headwise.cli.console import Countdown, say
 from headwise.cli.options import add_command, add_languages, add_model, as_utf8, is_same_file, model_folder, positive
 from headwise.errors import ConfigError
 
@@ -138,7 +139,9 @@ def _write_page(args: argparse.Namespace, out: Path) -> None:
 
     one = _translated(args, "a page")
     others = [open_inside(args.compare)] if args.compare else []
-    write_page(out, one, others, Path(model_folder(args)) if args.checkpoints else None)
+    say("computing what the page shows: with large models, some minutes")
+    with Countdown("answers") as countdown:
+        write_page(out, one, others, Path(model_folder(args)) if args.checkpoints else None, countdown.show)
 
 
 def _write_pharaoh(args: argparse.Namespace, out: Path) -> None:

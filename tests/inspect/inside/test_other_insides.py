@@ -177,3 +177,8 @@ def test_only_translators_have_this_inside() -> None:
         family_json(taught(), "text")
     with pytest.raises(ConfigError, match="generate"):
         family_json(language_model(), "text", generate=1000)
+
+
+def test_the_bundled_model_has_its_name(small_bundled: Path) -> None:
+    assert open_inside("bundled").name == "bundled"
+    assert open_inside(small_bundled).name == "bundled"

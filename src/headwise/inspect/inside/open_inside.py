@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torch import nn
 
-from headwise.bundled.find import find_model
+from headwise.bundled.find import find_model, name_of
 from headwise.decode.engines.plain import PLAIN
 from headwise.decode.framing import DirectionFrame, Framer
 from headwise.decode.search.options import SearchRequest
@@ -79,7 +79,7 @@ def open_inside(model: str | Path, precision: str = "", name: str = "") -> Insid
     else:
         description, weights = read_float_model(folder)
         loaded = description.build(str(folder), weights)
-    return inside(loaded, name or folder.name)
+    return inside(loaded, name or name_of(folder))
 
 
 def inside(loaded: LoadedModel, name: str = "") -> InsideModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,24 @@ SLACK = 2_000
 Json = dict[str, Any]
 
 
-def write_page(path: Path, one: OneTranslation, models: Sequence[InsideModel] = (), run: Path | None = None) -> None:
-    """Write the page of a translation, with as many answers as fit into `LARGEST` bytes."""
-    write_text(path, page_text(one, page_answers(one, models, run)))
+def write_page(
+    path: Path,
+    one: OneTranslation,
+    models: Sequence[InsideModel] = (),
+    run: Path | None = None,
+    progress: Callable[[int], None] = lambda answers: None,
+) -> None:
+    """Write the page of a translation, with as many answers as fit into `LARGEST` bytes.
+
+    `progress` is called with the number of answers that are there.
+    """
+
+    def answers() -> Iterator[PageAnswer]:
+        for count, answer in enumerate(page_answers(one, models, run), 1):
+            yield answer
+            progress(count)
+
+    write_text(path, page_text(one, answers()))
 
 
 def page_text(one: OneTranslation, answers: Iterable[PageAnswer], largest: int = LARGEST) -> str:
