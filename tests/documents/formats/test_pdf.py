@@ -96,6 +96,16 @@ def test_passwords_are_asked_for() -> None:
         read_pdf(output.getvalue(), ReadOptions())
 
 
+@pytest.mark.parametrize(("version", "revision", "method"), [(5, 6, "AESV3"), (4, 4, "AESV2")])
+def test_aes_is_named(version: int, revision: int, method: str) -> None:
+    filters = f"/CF << /StdCF << /CFM /{method} /Length 16 >> >> /StmF /StdCF /StrF /StdCF"
+    keys = f"/O <{'00' * 48}> /U <{'00' * 48}> /OE <{'00' * 32}> /UE <{'00' * 32}> /Perms <{'00' * 16}>"
+    encryption = f"<< /Filter /Standard /V {version} /R {revision} /Length 128 /P -4 {keys} {filters} >>".encode()
+    data = pdf([PAGE]).replace(b"/Root", b"/ID [<00> <00>] /Encrypt " + encryption + b" /Root")
+    with pytest.raises(DataError, match=r"encrypted with AES|password protected"):  # AES needs another package
+        read_pdf(data, ReadOptions())
+
+
 @pytest.mark.parametrize("data", [b"garbage", b"%PDF-1.4\n garbage", pdf([PAGE])[:200]])
 def test_damaged_files_are_refused(data: bytes) -> None:
     with pytest.raises(DataError, match="PDF"):

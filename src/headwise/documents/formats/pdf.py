@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headwise.documents.document import Document, ReadOptions
 from headwise.documents.formats.pdf_paragraphs import Line, paragraphs, without_page_furniture
 from headwise.documents.marked_text import MarkedText
-from headwise.errors import DataError, MissingPackageError
+from headwise.errors import DataError
 from headwise.extras import packages_for
 
 if TYPE_CHECKING:
@@ -44,11 +44,15 @@ def read_pdf(data: bytes, options: ReadOptions) -> Document:
     """Read the text of a PDF; its layout, pictures and tables are left behind."""
     if b"%PDF-" not in data[:1024]:
         raise DataError("the file is not a PDF")
+    with packages_for("reading PDF"):
+        from pypdf.errors import DependencyError
     with _quiet():
         try:
             pages = [_lines(page) for page in _reader(data).pages]
-        except (DataError, MissingPackageError):
+        except DataError:
             raise
+        except DependencyError:
+            raise DataError("the PDF is encrypted with AES: pip install cryptography, or save it unprotected") from None
         except RecursionError as error:
             raise DataError("the PDF is damaged: its parts refer to each other without end") from error
         except Exception as error:  # damaged files make pypdf fail in many ways
@@ -60,17 +64,11 @@ def read_pdf(data: bytes, options: ReadOptions) -> Document:
 
 
 def _reader(data: bytes) -> PdfReader:
-    with packages_for("reading PDF"):
-        from pypdf import PdfReader
-        from pypdf.errors import DependencyError
+    from pypdf import PdfReader
+
     reader = PdfReader(io.BytesIO(data))
-    if reader.is_encrypted:
-        try:
-            is_open = bool(reader.decrypt(""))  # many are protected against changes only
-        except DependencyError:
-            raise DataError("the PDF is encrypted with AES: pip install cryptography, or save it unprotected") from None
-        if not is_open:
-            raise DataError("the PDF is password protected: save it without a password")
+    if reader.is_encrypted and not reader.decrypt(""):  # many are protected against changes only
+        raise DataError("the PDF is password protected: save it without a password")
     return reader
 
 
