@@ -172,10 +172,10 @@ class TextModels:
         return found
 
     async def _exchange(self, message: dict[str, Any]) -> Any:
-        async with self._asking:
+        async with self._asking, asyncio.timeout(self._service.settings.timeout):
             worker = await self._started()
             self._used = time.monotonic()
-            return await asyncio.wait_for(worker.ask(message), self._service.settings.timeout)
+            return await worker.ask(message)
 
     async def _started(self) -> Worker:
         if self._worker is None:

@@ -1,5 +1,6 @@
 """OpenAI's API with a small language model and an encoder: texts, streams, vectors, limits, errors."""
 
+import asyncio
 import base64
 import json
 import struct
@@ -18,6 +19,7 @@ from headwise.serve import text_models
 from headwise.serve.security.api_keys import ApiKeys
 from headwise.serve.service import Service
 from headwise.serve.settings import ServeSettings
+from headwise.serve.workers.worker import Worker
 from tests.kinds import encoder, remembering
 from tests.serve.conftest import ready_client
 from tests.taught import SOURCES
@@ -209,6 +211,18 @@ def test_a_malformed_body_and_an_unknown_model_are_errors_of_this_api(texts: Tes
 def test_where_pytorch_is_missing_the_error_names_the_extra(texts: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_models, "installed", lambda package: False)
     assert "headwise[train]" in refused(texts.post("/v1/completions", json=ASKED), 503)["message"]
+
+
+def test_a_worker_that_cannot_be_started_is_not_waited_for_without_end(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(worker: Worker) -> None:
+        await asyncio.Event().wait()
+
+    with ready_client(Service(replace(service.settings, state=str(tmp_path), timeout=0.3))) as client:
+        monkeypatch.setattr(text_models.Worker, "run", never)
+        answer = client.post("/v1/embeddings", json={"model": "reader", "input": "x"})
+        assert "try again" in refused(answer, 503)["message"]
 
 
 def test_a_wrong_key_is_unauthorized(service: Service, tmp_path: Path) -> None:

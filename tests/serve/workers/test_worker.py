@@ -1,6 +1,7 @@
 """Workers as processes: they translate, refuse without dying, and come back after kill -9."""
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -21,7 +22,7 @@ def with_process(test: Callable[[Worker], Awaitable[None]]) -> None:
         running = asyncio.create_task(worker.run())
         try:
             await asyncio.wait_for(worker.wait_ready(), 60)
-            await asyncio.wait_for(test(worker), 60)
+            await asyncio.wait_for(test(worker), 20)
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
@@ -87,3 +88,35 @@ def test_messages_come_back_as_they_were() -> None:
         return await receive(stream)
 
     assert asyncio.run(read()) == given
+
+
+def test_a_worker_that_could_not_be_started_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = asyncio.create_subprocess_exec
+    refusals = [OSError(errno.EAGAIN, "no more processes"), OSError(errno.EMFILE, "too many open files")]
+
+    async def sometimes(*command: Any, **options: Any) -> Any:
+        if refusals:
+            raise refusals.pop()
+        return await start(*command, **options)
+
+    async def test(worker: Worker) -> None:
+        assert await worker.ask({"do": "close_idle", "seconds": 0}) == 0
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", sometimes)
+    with_process(test)
+
+
+def test_a_worker_whose_answer_makes_no_sense_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nonsense(stream: asyncio.StreamReader) -> Any:
+        await receive(stream)
+        raise ValueError("no JSON")
+
+    async def test(worker: Worker) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr("headwise.serve.workers.worker.receive", nonsense)
+            with pytest.raises(WorkerLostError):
+                await worker.ask({"do": "close_idle", "seconds": 0})
+        await worker.wait_ready()
+        assert await worker.ask({"do": "close_idle", "seconds": 0}) == 0
+
+    with_process(test)

@@ -76,13 +76,15 @@ class Worker:
         try:
             while True:
                 began = asyncio.get_running_loop().time()
-                await self._start()
-                assert self._process is not None
-                code = await self._process.wait()
+                try:
+                    process = await self._start()
+                    ended = f"ended with status {await process.wait()}"
+                except OSError as error:  # no memory, processes or file descriptors are left
+                    ended = f"could not be started: {error}"
                 self._ready.clear()
                 lived = asyncio.get_running_loop().time() - began
                 pause = 0.0 if lived > LONGEST_PAUSE else min(max(2 * pause, 0.1), LONGEST_PAUSE)
-                LOG.warning("a worker ended with status %s: starting it again", code)
+                LOG.warning("a worker %s: starting it again", ended)
                 await asyncio.sleep(pause)
         finally:
             self._ready.clear()
@@ -98,7 +100,8 @@ class Worker:
             await process.stdin.drain()
             found = await receive(process.stdout)
         except (ConnectionError, asyncio.IncompleteReadError, ValueError) as error:
-            self._ready.clear()
+            if process is self._process:  # it may still run, if what it wrote was no message
+                self.kill()
             raise WorkerLostError("the worker ended before it answered") from error
         except asyncio.CancelledError:  # its answer would be taken for that of the next message
             self.kill()
@@ -117,9 +120,9 @@ class Worker:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
 
-    async def _start(self) -> None:
+    async def _start(self) -> asyncio.subprocess.Process:
         options = self._options
-        self._process = await asyncio.create_subprocess_exec(
+        self._process = process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "headwise.serve.workers.worker_process",
@@ -130,10 +133,11 @@ class Worker:
             env={**os.environ, "OMP_NUM_THREADS": str(options.threads)},
         )
         self._restarts += 1
-        assert self._process.stdout is not None
+        assert process.stdout is not None
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            await receive(self._process.stdout)
+            await receive(process.stdout)
             self._ready.set()
+        return process
 
     async def _end(self) -> None:
         process, self._process = self._process, None
