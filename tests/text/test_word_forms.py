@@ -41,3 +41,7 @@ def test_case_and_apostrophes_make_no_difference() -> None:
 )
 def test_a_word_is_letters_without_the_punctuation_around_them(token: str, word: str) -> None:
     assert word_in(token) == word
+
+
+def test_the_cache_does_not_grow_with_the_corpus() -> None:
+    assert word_in.cache_info().maxsize is not None

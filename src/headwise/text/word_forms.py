@@ -1,7 +1,7 @@
 """Words and their forms: whether two words seem to be inflected forms of one, judged by their letters alone."""
 
 import unicodedata
-from functools import cache
+from functools import lru_cache
 
 SHORTEST_STEM = 5
 """Letters that an inflected word must have in common with the other, from the first."""
@@ -19,7 +19,7 @@ def folded(text: str) -> str:
     return text.casefold().translate(_APOSTROPHES)
 
 
-@cache
+@lru_cache(2**18)  # a web corpus has hundreds of millions of different tokens
 def word_in(token: str) -> str:
     """The word in a token, or nothing if it holds anything but letters and hyphens between them."""
     kinds = [unicodedata.category(each)[0] for each in token]
