@@ -1,11 +1,11 @@
 """Try a wheel as a user gets it: in a new virtual environment, without a compiler, and without the repository.
 
-    python scripts/release/check_wheel.py dist/headwise-*.whl --model FOLDER
+    python scripts/release/check_wheel.py dist/headwise-*.whl
 
-Installs the wheel with its dependencies, checks that nothing heavy came along and that the native library is inside,
-translates a sentence with an int8 model, and prints sizes, times and memory as JSON. `--python` names another
-interpreter; `--library-only` installs the wheel alone and loads its library, for systems without SentencePiece's
-wheels.
+Installs the wheel with its dependencies, checks that nothing heavy came along and that the native library and the
+bundled model are inside, translates a sentence, and prints sizes, times and memory as JSON. `--model` names another
+int8 model, `--python` another interpreter; `--library-only` installs the wheel alone and loads its library, for systems
+without SentencePiece's wheels.
 """
 
 import argparse
@@ -95,8 +95,7 @@ def check(wheel: Path, model: Path | None, place: Path, python: str = "", senten
     installed = {package["name"].lower(): package["version"] for package in listed}
     if found := HEAVY & installed.keys():
         raise WheelError(f"{wheel.name} installs {', '.join(sorted(found))}")
-    bundled = packages / "headwise" / "bundled" / "model"
-    bundled_bytes = size(bundled) if bundled.is_dir() else 0
+    bundled_bytes = size(bundled_model_in(packages))
     light = size(packages) - before[0] - bundled_bytes
     if light > MOST_BYTES:
         raise WheelError(f"{wheel.name} takes {light / 1e6:.1f} MB with its dependencies, over {MOST_BYTES / 1e6:.0f}")
@@ -116,8 +115,6 @@ def check(wheel: Path, model: Path | None, place: Path, python: str = "", senten
         raise WheelError(f"{wheel.name} cannot run here: {result['engines']['int8']}")
     if "(portable" in result["engines"]["int8"]:  # the level in use: the compiler was too old, or not understood
         raise WheelError(f"{wheel.name} has no fast level for this CPU: {result['engines']['int8']}")
-    if model is None and not bundled_bytes:
-        return result
     named = [] if model is None else ["--model", str(model.resolve())]
     return result | translate(environment, [*named, "--to", "de", sentence])
 
@@ -161,6 +158,14 @@ def library_in(packages: Path) -> Path:
     return found[0]
 
 
+def bundled_model_in(packages: Path) -> Path:
+    """The bundled model of an installed wheel."""
+    folder = packages / "headwise" / "bundled" / "model"
+    if not (folder / "model.safetensors").is_file():
+        raise WheelError("the wheel has no bundled model")
+    return folder
+
+
 def check_library(wheel: Path, place: Path, python: str = "") -> dict[str, Any]:
     """Install the wheel without its dependencies, and load its library."""
     environment = Environment(place / "venv", python)
@@ -173,7 +178,7 @@ def check_library(wheel: Path, place: Path, python: str = "") -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
-    parser.add_argument("--model", type=Path, help="int8 folder (default: the bundled model, if the wheel has it)")
+    parser.add_argument("--model", type=Path, help="int8 folder (default: the bundled model)")
     parser.add_argument("--sentence", default=SENTENCE, help="English text to translate to German")
     parser.add_argument("--python", default="", help="interpreter to install for (default: this one)")
     parser.add_argument("--library-only", action="store_true", help="load the library, translate nothing")

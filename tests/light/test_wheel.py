@@ -51,6 +51,9 @@ def test_without_a_compiler_there_is_a_wheel_for_any_machine(tmp_path: Path) -> 
         archive.extractall(tmp_path / "site")
     with pytest.raises(CHECK["WheelError"], match="has 0 native libraries"):
         CHECK["library_in"](tmp_path / "site")
+    assert CHECK["size"](CHECK["bundled_model_in"](tmp_path / "site")) > 1_000_000
+    with pytest.raises(CHECK["WheelError"], match="no bundled model"):
+        CHECK["bundled_model_in"](tmp_path)
 
 
 @pytest.fixture(scope="module")
