@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,17 @@ def test_all_systems_and_pythons_are_tested() -> None:
     tried = table(ROOT / ".github" / "workflows" / "wheels.yml")["jobs"]["try"]["strategy"]["matrix"]
     assert tried["python"] == matrix["python"]
     assert len(tried["os"]) == len(tried["include"]) == 4
+
+
+def test_the_package_names_its_pythons_systems_and_authors() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    matrix = table(ROOT / ".github" / "workflows" / "tests.yml")["jobs"]["test"]["strategy"]["matrix"]
+    named = [each.split(" :: ") for each in project["classifiers"]]
+    assert [each[2] for each in named if each[:2] == ["Programming Language", "Python"] and "." in each[2]] == matrix[
+        "python"
+    ]
+    assert {each[-1] for each in named if each[0] == "Operating System"} == {"Linux", "MacOS", "Windows"}
+    assert project["authors"] == table(ROOT / "CITATION.cff")["authors"]
 
 
 def stages() -> dict[str, str]:

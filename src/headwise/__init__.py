@@ -1,4 +1,4 @@
-"""Headwise: take sentence pairs, train a Transformer, translate - and look inside, head by head."""
+"""Headwise: translate out of the box, train Transformers on your sentence pairs, and look inside, head by head."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -90,7 +90,7 @@ def fail(code: int, error: object) -> int:
 def parser() -> argparse.ArgumentParser:
     top = Parser(
         prog="headwise",
-        description="Take sentence pairs, train a Transformer, translate - and look inside, head by head.",
+        description="Translate out of the box, train Transformers on sentence pairs, and look inside, head by head.",
         epilog="headwise COMMAND --help shows the options of a command, with examples.",
         allow_abbrev=False,
     )
