@@ -1,9 +1,11 @@
 """Settings: the same names in a file, the environment and options; mistakes are one line."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from headwise.cli import main
 from headwise.errors import ConfigError
 from headwise.serve.settings import ServeSettings, load_settings, setting_help, setting_kinds
 from tests.commands import wrong
@@ -46,10 +48,22 @@ def test_every_setting_is_an_option_with_a_line_of_help() -> None:
 
 def test_every_setting_is_documented() -> None:
     text = (Path(__file__).parent.parent.parent / "docs" / "serve.md").read_text(encoding="utf-8")
-    defaults = ServeSettings()
-    missing = [name for name in setting_kinds() if f"| `{name}` |" not in text]
-    assert not missing
-    assert f"| `port` | {defaults.port} |" in text
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE))
+    for name, described in setting_help().items():
+        usual = getattr(ServeSettings, name)
+        shown = {"": '`""`', True: "true", False: "false"} if isinstance(usual, str | bool) else {}
+        assert rows[name] == f"{shown.get(usual, usual if isinstance(usual, str) else f'{usual:.10g}')} | {described}"
+
+
+def test_the_help_shows_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    for option in (
+        "port N port to listen on; 0: any free one (default: 5000)",
+        "beyond that, requests are refused (503) (default: 4000000)",
+    ):
+        assert option in shown
 
 
 def test_the_command_refuses_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ class ServeSettings(Checked):
     where: ClassVar[str] = "serve."
 
     host: str = "127.0.0.1"
-    """Address to listen on; 0.0.0.0 is every network of the machine"""
+    """Address to listen on; 0.0.0.0: all networks of the machine"""
     port: Annotated[int, Between(0, 65535)] = 5000
     """Port to listen on; 0: any free one"""
     models: str = ""
@@ -47,57 +47,57 @@ class ServeSettings(Checked):
     batch_time: Positive = 0.06
     """Seconds of work in a batch; a short request waits for at most two batches"""
     queue: Count = 4_000_000
-    """Characters that may wait in the queue; then requests are refused (503)"""
+    """Characters that may wait in the queue; beyond that, requests are refused (503)"""
     cache: Natural = 2_000
     """Translated sentences that are kept for the next request; 0: none"""
     timeout: Positive = 600.0
     """Seconds that a request may take"""
     drain: NotNegative = 30.0
-    """Seconds for running requests to finish after SIGTERM"""
+    """Seconds that running requests have to finish after SIGTERM"""
     char_limit: Count = 1_000_000
-    """Characters of a request"""
+    """Most characters in a request"""
     batch_limit: Count = 1_000
-    """Texts of a request"""
+    """Most texts in a request"""
     alternatives_limit: Annotated[int, Between(0, 63)] = 8
-    """Alternatives of a text"""
+    """Most alternatives per text"""
     beam_limit: Annotated[int, Between(1, 64)] = 8
-    """Widest beam of a request"""
+    """Widest beam that a request may name"""
     glossary_limit: Count = 100_000
-    """Characters of a glossary"""
+    """Most characters in a glossary"""
     quota: Natural = 0
     """Characters that a client of the DeepL API may translate per month, by its key; 0: any number"""
     tokens_limit: Count = 2_048
-    """Tokens that a language model may generate for a request"""
+    """Most tokens that a language model generates for a request"""
     choices_limit: Annotated[int, Between(1, 128)] = 8
-    """Texts that a language model may generate for a prompt"""
+    """Most texts that a language model generates for a prompt"""
     body_limit: Positive = 8.0
-    """Megabytes of a request's body"""
+    """Largest body of a request, in megabytes"""
     file_limit: Positive = 50.0
-    """Megabytes of an uploaded document"""
+    """Largest uploaded document, in megabytes"""
     files: bool = True
     """Translate documents (/translate_file)"""
     file_life: Positive = 1800.0
     """Seconds that a translated document can be downloaded"""
     files_total: Positive = 1000.0
-    """Megabytes of translated documents that are kept"""
+    """Most translated documents that are kept, in megabytes"""
     header_timeout: Positive = 10.0
     """Seconds in which a request's headers must arrive"""
     body_timeout: Positive = 60.0
     """Seconds in which a request's body must arrive"""
     connections: Count = 2_048
-    """Connections at a time"""
+    """Most connections at a time"""
     state: str = ""
     """Folder of API keys, corrections and glossaries; empty: beside your models folder"""
     key_required: bool = False
     """Refuse requests without an API key"""
     rate: Natural = 0
-    """Requests per minute of a client, by its key or address; 0: no limit"""
+    """Most requests per minute of a client, by its key or address; 0: no limit"""
     suggestions: bool = False
     """Accept corrections (/suggest), which answer the next request for the same text"""
     trusted_proxies: str = ""
-    """Addresses of proxies whose X-Forwarded-For is believed, separated by commas"""
+    """Addresses of proxies whose X-Forwarded-For is trusted, separated by commas"""
     cors: str = ""
-    """Origins whose pages may call the API, separated by commas; * is any"""
+    """Origins whose pages may call the API, separated by commas; *: any"""
     log: Literal["warning", "info", "debug"] = "info"
     """What is logged: warning, info or debug"""
     log_texts: bool = False
