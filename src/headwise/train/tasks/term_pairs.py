@@ -1,20 +1,20 @@
 """A dictionary of terms out of the training pairs: words and their translations, in the form that is most frequent.
 
-The noise `terms` annotates sources with them. Other than the noise `words`, which needs sure translations, it takes all
+The noise `terms` annotates sources with them. Unlike the noise `words`, which needs certain translations, it takes all
 that are not unlikely: a model that has seen only the likeliest one would not learn to follow what it is given.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from headwise.data.noise.terms import Terms
 from headwise.data.prepare.result import TrainCorpus
 from headwise.decode.shortlist.ibm_model1 import LexicalTable
-from headwise.files.tables import write_table
 from headwise.text.language.codes import Direction
 from headwise.text.tokenizer import Tokenizer
 from headwise.text.word_forms import is_form_of
-from headwise.train.tasks.word_pairs import VERSION, SideWords, collected, known_words, tables
+from headwise.train.tasks.word_pairs import SideWords, collected, learnt_once, tables
 
 FILE = "terms.json"
 BEST = 8
@@ -34,18 +34,12 @@ def term_pairs(
     directions: dict[Direction, list[TrainCorpus]] = {}
     for each in corpora:
         directions.setdefault((each.source_language, each.target_language), []).append(each)
-    known = known_words(folder / FILE)
-    for (source, target), parts in directions.items():
-        name = f"{source}-{target}"
-        if name not in known:
-            say(f"learning terms of {name}" if source or target else "learning terms")
-            known[name] = learnt_terms(tokenizer, parts)
-            write_table(folder / FILE, {"version": VERSION, "words": known})
-    return {direction: dict(known["-".join(direction)]) for direction in directions}
+    known = learnt_once(folder / FILE, directions, "terms", partial(learnt_terms, tokenizer), say)
+    return {direction: dict(terms) for direction, terms in known.items()}
 
 
 def learnt_terms(tokenizer: Tokenizer, corpora: Sequence[TrainCorpus]) -> list[tuple[str, list[str]]]:
-    """SideWords of one direction and their translations, likeliest first, each in one form only."""
+    """Words of one direction with their translations, likeliest first, each translation in one form only."""
     source, target = collected(tokenizer, corpora)
     forward, backward = tables(source, target, BEST, LIKELY)
     if forward is None or backward is None:
@@ -65,7 +59,7 @@ def _is_term(side: SideWords, word: str) -> bool:
 
 
 def _forms(translations: Sequence[int], number: int, backward: LexicalTable, target: SideWords) -> list[str]:
-    """Translations that are one the other way round, too; of several forms of a word, the likeliest."""
+    """Translations that also hold in the opposite direction; of several forms of a word, the likeliest."""
     forms: list[str] = []
     for there in translations:
         word = target.vocabulary[there]

@@ -4,7 +4,8 @@ A model that is trained on sentences only copies single words, or adds to them. 
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,21 +44,34 @@ def word_pairs(
     for each in corpora:
         if (each.target_language, each.source_language) not in directions:
             directions.setdefault((each.source_language, each.target_language), []).append(each)
-    known = known_words(folder / FILE)
+    known = learnt_once(folder / FILE, directions, "single words", partial(learnt_words, tokenizer), say)
     found: dict[Direction, WordPairs] = {}
-    for (source, target), parts in directions.items():
-        name = f"{source}-{target}"
-        if name not in known:
-            say(f"learning single words of {name}" if source or target else "learning single words")
-            known[name] = learnt_words(tokenizer, parts)
-            write_table(folder / FILE, {"version": VERSION, "words": known})
-        found[source, target] = [(left, right) for left, right in known[name]]
+    for source, target in directions:
+        found[source, target] = [(left, right) for left, right in known[source, target]]
         if source != target:
             found[target, source] = [(right, left) for left, right in found[source, target]]
     return found
 
 
-def known_words(path: Path) -> dict[str, Any]:
+def learnt_once(
+    path: Path,
+    directions: Mapping[Direction, Sequence[TrainCorpus]],
+    what: str,
+    learn: Callable[[Sequence[TrainCorpus]], Any],
+    say: Callable[[str], None],
+) -> dict[Direction, Any]:
+    """What is learnt from the corpora of each direction, read from a file where it is known from an earlier start."""
+    known = _known(path)
+    for (source, target), corpora in directions.items():
+        name = f"{source}-{target}"
+        if name not in known:
+            say(f"learning {what} of {name}" if source or target else f"learning {what}")
+            known[name] = learn(corpora)
+            write_table(path, {"version": VERSION, "words": known})
+    return {direction: known["-".join(direction)] for direction in directions}
+
+
+def _known(path: Path) -> dict[str, Any]:
     """What was learnt of each direction before; nothing if the file is missing or damaged, as it can be made again."""
     try:
         table = read_table(path)
@@ -68,7 +82,7 @@ def known_words(path: Path) -> dict[str, Any]:
 
 
 def learnt_words(tokenizer: Tokenizer, corpora: Sequence[TrainCorpus], sentences: int = PAIRS) -> WordPairs:
-    """Word pairs of one direction, most frequent first, learnt from at most so many sentence pairs."""
+    """Word pairs of one direction, most frequent first, learnt from at most `sentences` sentence pairs."""
     source, target = collected(tokenizer, corpora, sentences)
     forward, backward = tables(source, target, 1, SURE)
     if forward is None or backward is None:
@@ -85,7 +99,7 @@ def learnt_words(tokenizer: Tokenizer, corpora: Sequence[TrainCorpus], sentences
 def collected(
     tokenizer: Tokenizer, corpora: Sequence[TrainCorpus], sentences: int = PAIRS
 ) -> tuple["SideWords", "SideWords"]:
-    """The words of both sides of at most so many sentence pairs."""
+    """The words of both sides of at most `sentences` sentence pairs."""
     source, target = SideWords(), SideWords()
     share = sentences // len(corpora)
     for each in corpora:
