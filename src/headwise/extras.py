@@ -29,7 +29,7 @@ EXTRAS = {
 
 
 def installed(package: str) -> bool:
-    """Whether an optional package can be imported; it is not."""
+    """Whether an optional package can be imported, without importing it."""
     try:
         return importlib.util.find_spec(package) is not None
     except (ImportError, ValueError):

@@ -1,6 +1,6 @@
 """Models by name: the bundled one, and those in the user's models folder.
 
-A name works wherever the path of a model does. A path that exists wins over a name.
+A name works wherever the path of a model does. A path that exists takes precedence over a name.
 """
 
 import difflib
@@ -61,7 +61,7 @@ def user_models() -> dict[str, Path]:
 
 
 def name_of(folder: Path) -> str:
-    """The name of a model's folder, which for the bundled model says nothing."""
+    """The name to show for a model: that of its folder, or `bundled`."""
     return BUNDLED if folder == FOLDER else folder.name
 
 

@@ -1,4 +1,4 @@
-"""The command `headwise keys`: API keys of the server are added, listed and removed."""
+"""The command `headwise keys`: adds, lists and removes API keys of the server."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""The command `headwise tokenizer`: tokenizers are trained, encode and decode by themselves."""
+"""The command `headwise tokenizer`: trains a tokenizer alone, and encodes and decodes with one."""
 
 import argparse
 from pathlib import Path

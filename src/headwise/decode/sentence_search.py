@@ -131,7 +131,7 @@ def search_request(
     tokenizer: Tokenizer,
     positions: int,
 ) -> SearchRequest:
-    """The search of sentences, given as ids with special tokens, by a model that has so many positions."""
+    """The search request for sentences (ids with special tokens); `positions` limits the length of translations."""
     searched = options.sampling is None
     search = SearchOptions(
         sos=frame.sos,

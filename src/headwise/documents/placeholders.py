@@ -85,7 +85,7 @@ def with_placeholders(text: MarkedText) -> MarkedText:
 
 @dataclass(frozen=True)
 class _Tag:
-    """A tag, an emoji or white space that was found in a string and has no number yet."""
+    """A tag, an emoji or white space that was found in a string, before it gets its number."""
 
     text: str
     separates: bool = False

@@ -1,4 +1,4 @@
-"""Signatures of files: what the first bytes say, for a file whose suffix says something else."""
+"""Signatures of files: the format that the first bytes show, for a file whose suffix is another's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PARTS = (
 
 
 def looks_like(data: bytes, suffix: str) -> str:
-    """What a file seems to be, in words; empty if nothing can be told, or it is what its suffix says."""
+    """What a file seems to be, in words; empty if that is unknown, or what its suffix promises."""
     for start, what, suffixes in _FIRST_BYTES:
         if start.match(data):
             return "" if suffix in suffixes.split() else what

@@ -77,7 +77,7 @@ class DocumentTranslation:
 def translate_bytes(
     translator: Translator, data: bytes, name: str, options: DocumentOptions
 ) -> tuple[bytes, list[TranslatedText]]:
-    """Translate a document in memory: its bytes, and the translation of each segment. The name tells the format."""
+    """Translate a document in memory: its bytes, and the translation of each segment. `name` gives the format."""
     document = open_document(data, name, options)
     found = translate_texts(translator, document.segments, Languages(options.source, options.target), options.search)
     return document.write([each.text for each in found]), found

@@ -50,7 +50,7 @@ class DocumentService:
 
     @property
     def suffixes(self) -> list[str]:
-        """Suffixes of the files that this server can read, and translates without being told their columns."""
+        """Suffixes of the files that this server can read, without those whose columns a request must name."""
         return sorted(
             suffix
             for suffix, each in BY_SUFFIX.items()
@@ -101,7 +101,7 @@ class DocumentService:
         client: Client = Client("local"),  # noqa: B008
         count: Callable[[int], None] = lambda characters: None,
     ) -> tuple[bytes, str]:
-        """Translate a document; its bytes and their suffix. The name tells the format, and nothing else.
+        """Translate a document; returns its bytes and their suffix. Only the suffix of `name` counts.
 
         `count` receives the number of characters of its texts, before they are translated, in another thread.
         """

@@ -22,7 +22,7 @@ LOG = logging.getLogger("headwise.serve")
 
 
 class DrainingServer(uvicorn.Server):
-    """A server that, after a signal, finishes what it has and refuses the rest; a second signal ends it at once."""
+    """A server that drains: after a signal it finishes what it has and refuses new requests; a second one ends it."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)

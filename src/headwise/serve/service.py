@@ -325,7 +325,7 @@ def _text_translation(
 
 
 def _checked(message: dict[str, Any]) -> Translation:
-    """The translation in a worker's answer, unless that says that the request cannot be obeyed."""
+    """The translation in a worker's answer; an error if the worker could not obey the request."""
     if "invalid" in message:
         raise InvalidRequestError(message["invalid"])
     return translation_from_json(message)

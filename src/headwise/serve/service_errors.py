@@ -1,4 +1,4 @@
-"""Errors of the service, which each API renders in its own JSON: what happened, and the HTTP status that says so."""
+"""Errors of the service, each with its HTTP status; every API renders them in its own JSON."""
 
 
 class ServiceError(Exception):

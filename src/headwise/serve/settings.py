@@ -114,7 +114,7 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> ServeSettings:
-    """The settings of a server: options win over the environment, which wins over the file."""
+    """The settings of a server: options override the environment, which overrides the file."""
     tables = read_recipe(Path(file)) if file else {}
     given = {**tables, **_from_environment(environment or {}), **(options or {})}
     return from_tables(ServeSettings, given, ServeSettings.where)
@@ -147,7 +147,7 @@ def setting_kinds() -> dict[str, Any]:
 
 
 def setting_help() -> dict[str, str]:
-    """One line about each setting, out of the text below its field."""
+    """One line about each setting: the text below its field."""
     import ast
     import inspect
 

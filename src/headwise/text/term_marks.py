@@ -12,7 +12,7 @@ MARK = "¦"
 
 
 def annotated(text: str, wanted: Iterable[tuple[int, str]]) -> str:
-    """The text with wanted translations, each with the place in it where its term ends."""
+    """The text with translations inserted, each given with the position where its term ends."""
     for end, translation in sorted(wanted, reverse=True):
         text = f"{text[:end]} {MARK} {translation} {MARK}{text[end:]}"
     return text

@@ -81,7 +81,7 @@ def complete_recipe(
 ) -> Recipe:
     """The recipe that `train` follows with the same arguments.
 
-    Without a recipe, the start of a translator's training and the settings for it may be chosen here: `say` is told.
+    Without a recipe, the start of a translator's training and its settings may be chosen here, which `say` reports.
     """
     from headwise.train.chosen_start import with_start
     from headwise.train.processes.group import is_first

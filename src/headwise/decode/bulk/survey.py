@@ -28,7 +28,7 @@ DOCUMENTS = {
 
 
 def refuse_documents(path: Path) -> None:
-    """Refuse a file whose name says that it is not plain text: its mark-up would be translated as text."""
+    """Refuse a file with the suffix of a document: its markup would be translated as text."""
     suffix = format_suffix(path)
     if suffix not in DOCUMENTS:
         return

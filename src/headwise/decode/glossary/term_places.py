@@ -39,7 +39,7 @@ def overlapping(spans: Sequence[Span], start: int, end: int) -> list[int]:
 def places(text: str, spans: Sequence[Span], weights: NDArray[Any], after: int, count: int, long: bool) -> list[Span]:
     """The words of a translation, from `after` on, that most probably render a term; likeliest first.
 
-    `weights` [T] says how much each piece attends to the term. A `long` term, of several words, begins before the word
+    `weights` [T] is how much each piece attends to the term. A `long` term, of several words, begins before the word
     that attends most if the words before that one attend to it, too.
     """
     listed = [unit for unit in units(text) if unit.start >= after and unit.is_word]

@@ -11,7 +11,7 @@ from headwise.nn.stack import Stack
 
 @torch.inference_mode()
 def lens(recording: Recording) -> list[Tensor]:
-    """Log-probabilities [T, V] of the next token out of the decoder's input, then after each layer.
+    """Log-probabilities [T, V] of the next token, computed from the decoder's input and after each layer.
 
     Each state goes through the norm that closes the stack, if there is one, and the output projection. The last one is
     the model's prediction.

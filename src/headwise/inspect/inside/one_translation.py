@@ -117,7 +117,7 @@ def changed_model(inside: InsideModel, question: Question, frame: DirectionFrame
 def _own_translation(
     inside: InsideModel, question: Question, model: EncoderDecoder, source: list[int], frame: DirectionFrame
 ) -> str:
-    """The translation of the model with its switches; without any, all that the translator does to it too."""
+    """The model's own translation with its switches; without any, with the translator's repairs and recasing too."""
     if not question.switches.any:
         found = inside.translator.translate(
             question.text, source=question.source, target=question.target, prefix=question.prefix, beam=question.beam

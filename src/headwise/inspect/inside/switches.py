@@ -72,7 +72,7 @@ class Switches:
 
 
 def read_switches(given: Mapping[str, Any] | None) -> Switches:
-    """The switches of a request, or an error that says what is wrong with them."""
+    """The switches of a request; wrong ones are an error that names them."""
     values = dict(given or {})
     parts: dict[str, Any] = {}
     for name in ("positions", "mask", "scaling"):

@@ -67,7 +67,7 @@ class DeepL:
         return json_answer({"translations": [_translated(*each) for each in zip(texts, found, strict=True)]})
 
     async def languages(self, request: Request) -> Response:
-        """GET /v2/languages, whose fields may come in a body all the same"""
+        """GET /v2/languages, or POST, with the fields in the body"""
         fields = await read_fields(request, self._service.settings)
         self._gate.admit(request, deepl_key(request))
         kind = fields.text("type", "source")

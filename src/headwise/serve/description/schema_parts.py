@@ -31,9 +31,9 @@ MEANINGS = {
     405: "Another method is needed",
     408: "The body did not arrive in time",
     413: "The body is too large",
-    429: "Too many requests: Retry-After says when to come back",
+    429: "Too many requests: Retry-After is the time to wait, in seconds",
     456: "The characters of this month are used up",
-    503: "The server is busy, stopping, or lacks a model: Retry-After says when to come back",
+    503: "The server is busy, stopping, or lacks a model: Retry-After is the time to wait, in seconds",
 }
 
 

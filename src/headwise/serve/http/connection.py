@@ -19,7 +19,7 @@ MOST_LINGERING = 256
 
 
 class DeadlineProtocol(HttpToolsProtocol):
-    """HTTP/1.1 protocol of one connection, with a deadline for headers: uvicorn itself would wait for ever."""
+    """HTTP/1.1 protocol of one connection, with a deadline for headers: uvicorn itself would wait forever."""
 
     header_timeout = 10.0
     most_connections = 2048

@@ -185,7 +185,7 @@ def _line(value: Json) -> str:
 
 
 class KeptAnswers:
-    """Answers that are kept, up to so many characters; those that were not used for longest are dropped first."""
+    """A cache of answers with a limit in characters; the least recently used ones are dropped first."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -20,7 +20,7 @@ class FairQueue(Generic[T]):
         return bool(self._clients)
 
     def requests(self, longest: int | None = None) -> int:
-        """The number of requests that wait; with `longest`, of those with at most so many items."""
+        """The number of requests that wait; with `longest`, of those with at most that many items."""
         if longest is None:
             return sum(map(len, self._clients.values()))
         return sum(len(items) <= longest for requests in self._clients.values() for items in requests.values())

@@ -14,7 +14,7 @@ from headwise.serve.scheduling.sentence_unit import SentenceUnit
 CROWD = 2.0
 """How much larger a batch may be while each of its sentences is of another request: all of them would wait anyway."""
 SHORT = 4
-"""Sentences of a request that is short: so many or fewer are still to be translated."""
+"""The most sentences that a short request has left."""
 CROWD_SENTENCES = 16
 """Sentences of different requests that are translated together however long it takes: on a slow or busy machine, too
 small batches would make everyone wait longer still."""

@@ -1,4 +1,4 @@
-"""A cache of translated sentences: those used last, in memory only."""
+"""A cache of translated sentences: the most recently used ones, in memory only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ResultCache:
         return found
 
     def put(self, lane: Lane, text: str, result: dict[str, Any]) -> None:
-        """Keep a result, and drop the one that was not used for longest."""
+        """Keep a result, and drop the least recently used one beyond the limit."""
         if self._size and len(text) <= LONGEST:
             self._kept[lane, text] = result
             self._kept.move_to_end((lane, text))

@@ -76,7 +76,7 @@ class Scheduler:
         return sum(self._admitted.values())
 
     async def translate(self, lane: Lane, texts: Sequence[str], client: str) -> list[dict[str, Any]]:
-        """Translate sentences, or what else the lane says; the results are in their order.
+        """Translate sentences, or run another operation of the lane on them; the results are in their order.
 
         Cancelling this call cancels the work.
         """
@@ -150,7 +150,7 @@ class Scheduler:
     # --- the workers' side -----------------------------------------------------------------------------
 
     async def serve(self, worker: AnsweringWorker) -> None:
-        """Give batches to a worker, one after the other, for ever; between them, let it close what nobody uses."""
+        """Give batches to a worker, one after the other, until cancelled; between them, let it close unused models."""
         tended = time.monotonic()
         while True:
             await worker.wait_ready()

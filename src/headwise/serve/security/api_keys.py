@@ -58,7 +58,7 @@ class ApiKeys:
         return self._keys
 
     def find(self, given: str) -> ApiKey | None:
-        """The stored key of a given one. Every key is compared, in constant time: the time tells nothing."""
+        """The stored key that a given one matches. All are compared, so that the time reveals nothing."""
         digest = _digest(given)
         found = None
         for key in self.listed():

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from headwise.serve.service_errors import RateLimitError
 
 MOST_CLIENTS = 100_000
-"""Clients that are remembered; those not seen for longest are forgotten, and begin anew."""
+"""Clients that are remembered; the least recently seen are forgotten, and begin anew."""
 MINUTE = 60.0
 
 
@@ -21,7 +21,7 @@ class RateLimits:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, client: str, per_minute: int) -> None:
-        """Count a request; one too many is an error that says when the next is allowed. 0: no limit."""
+        """Count a request; one too many is an error with the time until the next is allowed. 0: no limit."""
         if not per_minute:
             return
         now = self._now()

@@ -76,7 +76,7 @@ class ModelPool(Generic[M]):
         return found.model
 
     def close_idle(self, seconds: float) -> None:
-        """Close models that were not used for so long."""
+        """Close models that were not used for that long."""
         limit = self._now() - seconds
         for folder in [folder for folder, each in self._loaded.items() if each.used <= limit]:
             self._close(folder)

@@ -97,7 +97,7 @@ class Operations:
         return {"found": found, "seconds": time.perf_counter() - began}
 
     def describe(self, message: Json) -> Json:
-        """The directions of a model, which for a published one only its tokenizer knows."""
+        """The directions of a model. Those of a published one are known only to its tokenizer."""
         task = self._translators.get(Path(message["folder"]), message["version"]).task
         return {"directions": list(task.directions), "sources": list(task.sources)}
 

@@ -19,7 +19,7 @@ ABANDONED = 60.0
 
 
 class Generated(Protocol):
-    """What a finished generation tells."""
+    """The outcome of a finished generation."""
 
     @property
     def finished(self) -> bool: ...

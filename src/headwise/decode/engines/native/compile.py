@@ -58,7 +58,7 @@ def architecture() -> str:
 
 
 def source_digest() -> str:
-    """Digest of the sources and flags: a library carries that of its own, and is loaded only beside the same ones."""
+    """Digest of the sources and flags. A library contains the digest of its own, and is loaded only if they match."""
     whole = hashlib.sha256(repr((FLAGS, COMMON, LEVELS)).encode())
     for path in sorted((*CPP.rglob("*.h"), *CPP.rglob("*.cpp"))):
         whole.update(path.relative_to(CPP).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")

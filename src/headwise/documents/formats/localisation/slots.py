@@ -62,7 +62,7 @@ def in_place(
 
 
 def source_of(text: MarkedText, escape: Callable[[str], str]) -> str:
-    """The source of a text: strings are escaped, marks and kept parts written as their markup says."""
+    """The source of a text: strings are escaped, marks and kept parts written as their markup."""
     return "".join(
         escape(part)
         if isinstance(part, str)

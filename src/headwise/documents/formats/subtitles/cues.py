@@ -140,7 +140,7 @@ def _skip_frame(text: str, start: int, end: int) -> int:
 
 
 def _skip(text: str, start: int, end: int) -> tuple[int, bool]:
-    """The place behind the frame of a turn: tags, a dash, a name. The second tells whether it has one of these two."""
+    """The place behind the frame of a turn (tags, a dash, a name), and whether it has a dash or a name."""
     begins = False
     while True:
         place = start
