@@ -1,7 +1,7 @@
 // Cause and effect: switch heads off, or take them from another sentence, and see what becomes of the translation.
 
 import { debounced, el, replace } from "../../core/dom.js";
-import { follow, sharedTrace } from "../common/follow.js";
+import { traceView } from "../common/trace-view.js";
 import { showImportance } from "./importance.js";
 import { showResult } from "./result.js";
 import { makeSwitches } from "./switches.js";
@@ -9,29 +9,7 @@ import { showBoard } from "./board.js";
 
 const PAUSE = 60; // milliseconds after the last click: several switches become one request
 
-let stop = null;
-
-export const view = {
-  id: "effect",
-  title: (t) => t("nav.effect"),
-  async mount(root, context) {
-    await context.load("inside");
-    const { t } = context;
-    const content = el("div", { class: "stack" });
-    root.append(
-      el("h1", {}, t("nav.effect")),
-      el("p", { class: "view-intro" }, t("effect.intro")),
-      context.sentenceBar(),
-      content,
-    );
-    const ask = (signal) => sharedTrace(context, {}, { signal });
-    stop = follow(context, content, ask, (trace) => show(content, context, trace));
-  },
-  unmount() {
-    stop?.();
-    stop = null;
-  },
-};
+export const view = traceView("effect", show);
 
 /** The board of switches, what they do, and the map of importance. */
 function show(content, context, trace) {

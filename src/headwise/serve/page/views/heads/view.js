@@ -2,7 +2,8 @@
 
 import { el, replace } from "../../core/dom.js";
 import { card, scrolling, tabList } from "../common/controls.js";
-import { follow, sharedTrace } from "../common/follow.js";
+import { sharedTrace } from "../common/follow.js";
+import { traceView } from "../common/trace-view.js";
 import { makeChoice } from "./choice.js";
 import { showGrid } from "./grid.js";
 import { showLens } from "./lens.js";
@@ -11,29 +12,7 @@ import { showPicture } from "./picture.js";
 const LONG_TEXT = 400; // characters from which the translation scrolls
 const KINDS = ["encoder", "decoder", "cross"];
 
-let stop = null;
-
-export const view = {
-  id: "heads",
-  title: (t) => t("nav.heads"),
-  async mount(root, context) {
-    await context.load("inside");
-    const { t } = context;
-    const content = el("div", { class: "stack" });
-    root.append(
-      el("h1", {}, t("nav.heads")),
-      el("p", { class: "view-intro" }, t("heads.intro")),
-      context.sentenceBar(),
-      content,
-    );
-    const ask = (signal) => sharedTrace(context, {}, { signal });
-    stop = follow(context, content, ask, (trace) => show(content, context, trace));
-  },
-  unmount() {
-    stop?.();
-    stop = null;
-  },
-};
+export const view = traceView("heads", show);
 
 /** Everything below the sentence, for one trace. */
 function show(content, context, trace) {
