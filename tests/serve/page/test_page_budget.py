@@ -14,7 +14,7 @@ def test_the_whole_page_is_within_its_budget() -> None:
     assert sum(sizes().values()) <= TOTAL
 
 
-def test_scripts_are_small_files_of_short_lines() -> None:
+def test_scripts_are_small_files() -> None:
     for name, path in page_files().items():
         if path.suffix == ".js":
             lines = path.read_text(encoding="utf-8").splitlines()
