@@ -57,7 +57,7 @@ CASES: dict[str, tuple[str, Callable[[], bytes], str]] = {
         lambda: with_part(word(), "word/document.xml", "<w:document><w:body>"),
         "part 'word/document.xml': damaged XML",
     ),
-    "PDF as Word": ("a.docx", lambda: b"%PDF-1.5\n...", r"no zip archive.*looks like a PDF file"),
+    "PDF as Word": ("a.docx", lambda: b"%PDF-1.5\n...", r"not a zip archive.*looks like a PDF file"),
     "old Word file": ("a.docx", lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "of an old format"),
     "HTML as Word": ("a.docx", lambda: b"<!DOCTYPE html><p>Hello</p>", "looks like an HTML page"),
     "Word as OpenDocument": ("a.odt", word, "looks like a Word document"),
@@ -79,10 +79,10 @@ CASES: dict[str, tuple[str, Callable[[], bytes], str]] = {
         lambda: b'<?xml version="1.0" encoding="undefined"?><resources/>',
         "encoding undefined",
     ),
-    "no encoding of text": ("a.html", lambda: b"<meta charset=rot13><p>Hello</p>", "no encoding of text"),
+    "not an encoding of text": ("a.html", lambda: b"<meta charset=rot13><p>Hello</p>", "not an encoding of text"),
     "deep JSON": ("a.json", lambda: b"[" * 100_000, "nested more than"),
     "deep XML": ("a.xml", lambda: b"<a>" * 2_000 + b"</a>" * 2_000, "nested more than"),
-    "nothing": ("a.docx", bytes, "no zip archive"),
+    "nothing": ("a.docx", bytes, "not a zip archive"),
 }
 
 

@@ -16,7 +16,7 @@ def page(number: int) -> str:
 
 
 def folder_of(root: Path) -> Path:
-    """A folder with two pages, a file that is no document, and a hidden one."""
+    """A folder with two pages, a file that is not a document, and a hidden one."""
     (root / "site" / "more").mkdir(parents=True)
     (root / "site" / "a.html").write_text(page(0), encoding="utf-8")
     (root / "site" / "more" / "b.html").write_text(page(1), encoding="utf-8")

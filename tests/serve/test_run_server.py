@@ -24,6 +24,15 @@ def test_numbers_and_their_nouns_agree(small_folder: Path, tmp_path: Path, monke
     assert said[0].startswith("serving 20 directions of 1 model on http://127.0.0.1:")
 
 
+def test_an_ipv6_address_has_brackets(small_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not socket.has_ipv6:
+        pytest.skip("this machine has no IPv6")
+    monkeypatch.setattr(module.DrainingServer, "run", lambda *given: None)
+    said: list[str] = []
+    run_server(ServeSettings(models=str(small_folder), state=str(tmp_path), host="::1", port=0), said.append)
+    assert said[0].rpartition(" on ")[2].startswith("http://[::1]:")
+
+
 def test_a_port_in_use_is_named_once(small_folder: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

@@ -14,7 +14,7 @@ from tests.system.faults import At, Undisturbed, check_same_end, events_of, newe
 from tests.system.runs import best_of_validations, write_recipe
 
 SPOILT = (3, 77, 200)
-"""Training pairs whose batches have a loss or a gradient that is no number, whenever they come up."""
+"""Training pairs whose batches have a loss or a gradient that is NaN, whenever they come up."""
 
 
 def spoil_batches(factor: float) -> None:
@@ -64,7 +64,7 @@ def whole(tmp_path: Path) -> Undisturbed:
 
 
 def test_spoilt_weights_end_the_run_and_the_good_ones_are_still_there(whole: Undisturbed, tmp_path: Path) -> None:
-    """A learning rate that destroys the weights in one step: every loss after it is no number."""
+    """A learning rate that destroys the weights in one step: every loss after it is NaN."""
     recipe, run = write_recipe(tmp_path, whole.tables), tmp_path / "run"
     child = start(recipe, fault=At("writing a checkpoint", whole.events["writing a checkpoint"] // 2))
     assert child.wait(60) == -signal.SIGKILL, child.said()

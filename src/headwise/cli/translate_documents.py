@@ -133,7 +133,7 @@ def report(result: "DocumentResult", with_terms: bool) -> None:
     for text, note in found.notes[:SHOWN]:
         say(f"{result.pair.input}: {note}: {_shortened(text)}")
     if len(found.notes) > SHOWN:
-        say(f"{result.pair.input}: {len(found.notes) - SHOWN:,} more texts need a look")
+        say(f"{result.pair.input}: {len(found.notes) - SHOWN:,} more texts need checking")
     if remark := format_of(result.pair.input.name).remark:
         say(f"{result.pair.input}: {remark}")
     if with_terms:

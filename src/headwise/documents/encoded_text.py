@@ -85,7 +85,7 @@ def _decoded(data: bytes, encoding: str, mark: bytes = b"") -> EncodedText:
             return _decoded(data, "latin-1")
         raise DataError(f"the file is not in the encoding {encoding}: see byte {error.start}") from error
     except (LookupError, ValueError) as error:
-        raise DataError(f"{encoding} is no encoding of text") from error
+        raise DataError(f"{encoding} is not an encoding of text") from error
     found = EncodedText(text, encoding, mark)
     if text.encode(encoding, "surrogatepass" if encoding.startswith("utf") else "replace") != data:
         raise DataError(f"the file has more than one spelling of a character in the encoding {encoding}: use UTF-8")

@@ -72,7 +72,7 @@ def locate(found: str, source: FlatText) -> tuple[KeptSpan, ...] | None:
 
 
 def _bounded(string: str) -> str:
-    """A regular expression for a string that is no part of a longer word or number."""
+    """A regular expression for a string that is not part of a longer word or number."""
     before = r"(?<!\w)" if re.match(r"\w", string) else ""
     after = r"(?!\w)" if re.search(r"\w\Z", string) else ""
     return before + re.escape(string) + after

@@ -87,7 +87,7 @@ def open_document(data: bytes, name: str, options: DocumentOptions) -> Document:
     """The document in these bytes; one that cannot be read is a DataError that names it."""
     if len(data) > LARGEST:
         raise DataError(
-            f"{name}: {len(data) / 2**20:,.0f} MB are more than the {LARGEST // 2**20:,} MB that can be read"
+            f"{name}: {len(data) / 2**20:,.0f} MB; documents of at most {LARGEST // 2**20:,} MB can be read"
         )
     read = format_of(name).read
     try:

@@ -41,7 +41,7 @@ class DocumentPlan:
 
     pairs: tuple[DocumentPair, ...]
     skipped: tuple[Path, ...] = ()
-    """Files of folders that are no documents."""
+    """Files of folders that are not documents."""
     folder: Path | None = None
     """The output folder, if there are several outputs in one."""
 

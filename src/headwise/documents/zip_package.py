@@ -48,7 +48,7 @@ class ZipPackage:
         try:
             self._file = zipfile.ZipFile(io.BytesIO(data))
         except _ZIP_FAULTS as error:
-            raise DataError("the file is no zip archive, or is damaged or cut off") from error
+            raise DataError("the file is not a zip archive, or is damaged or cut off") from error
         self._parts = {info.filename: info for info in self._file.infolist()}
         _check(self._file.infolist())
 

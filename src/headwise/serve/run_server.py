@@ -54,6 +54,7 @@ def run_server(settings: ServeSettings, say: Callable[[str], None] = lambda text
     service = Service(settings)
     listening = _listen(settings)
     host, port = listening.getsockname()[:2]
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     config = uvicorn.Config(
         make_app(service),
         http=deadline_protocol(settings.header_timeout, settings.connections),
@@ -69,7 +70,7 @@ def run_server(settings: ServeSettings, say: Callable[[str], None] = lambda text
         timeout_graceful_shutdown=1,
     )
     directions, models = len(service.catalogue.directions), len(service.catalogue.models)
-    say(f"serving {_counted(directions, 'direction')} of {_counted(models, 'model')} on http://{host}:{port}")
+    say(f"serving {_counted(directions, 'direction')} of {_counted(models, 'model')} on http://{address}")
     with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):
         DrainingServer(config, service).run([listening])
 

@@ -100,7 +100,7 @@ CASES = {
         ["<w:r><w:t>well</w:t><w:noBreakHyphen/><w:t>kn</w:t><w:softHyphen/><w:t>own</w:t></w:r>"],
         ["well\u2011known"],
     ),
-    "numbers are no text": ([run("12.5 %")], []),
+    "numbers are not text": ([run("12.5 %")], []),
 }
 
 

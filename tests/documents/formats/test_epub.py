@@ -92,8 +92,8 @@ def test_encrypted_books_are_refused_and_obfuscated_fonts_are_not() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"garbage", "no zip archive"),
-        (book()[:-40], "no zip archive"),
+        (b"garbage", "not a zip archive"),
+        (book()[:-40], "not a zip archive"),
         (book({"META-INF/container.xml": "<container/>"}), "names no package document"),
         (book({"OEBPS/book.opf": "<package>"}), "part 'OEBPS/book.opf'"),
     ],

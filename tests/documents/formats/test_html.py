@@ -134,7 +134,7 @@ def test_encodings(data: bytes, text: str, written: bytes | None) -> None:
     [
         (b'<meta charset="utf-8"><p>\xff</p>', "not in the encoding utf-8"),
         (b'<meta charset="no-such-thing"><p>x</p>', "unknown encoding"),
-        (b"<meta charset=base64><p>x</p>", "no encoding of text"),
+        (b"<meta charset=base64><p>x</p>", "not an encoding of text"),
         ("<p>привет</p>".encode("cp1251"), "encoding is unknown"),
         (b"\x00\xff\xfe\x01", "encoding is unknown"),
     ],

@@ -125,7 +125,7 @@ def test_embedded_objects_of_any_name() -> None:
 
 
 def test_bad_files_are_refused() -> None:
-    with pytest.raises(DataError, match="no OpenDocument file"):
+    with pytest.raises(DataError, match="not an OpenDocument file"):
         read(read_odf, package({"mimetype": "x"}))
     manifest = {"content.xml": "<a/>", "META-INF/manifest.xml": "<m><encryption-data/></m>"}
     with pytest.raises(DataError, match="password"):

@@ -106,7 +106,7 @@ def test_a_file_comes_back(text: str, line_end: str) -> None:
 
 
 def _frame(text: str) -> list[str]:
-    """All that is no text: times, settings, tags, numbers, blocks of style."""
+    """All that is not text: times, settings, tags, numbers, blocks of style."""
     return re.findall(r"[^\r\n]*-->[^\r\n]*|<[^<>]*>|\{[^{}]*\}|^\d+\r?$|^STYLE|♪|^- |JOHN:", text, re.MULTILINE)
 
 

@@ -27,7 +27,7 @@ def read_odf(data: bytes, options: ReadOptions) -> Document:
     """Read an OpenDocument file: content, names of sheets, headers, footers, notes, comments, charts, descriptions."""
     package = ZipPackage(data)
     if not {"content.xml", "styles.xml"} & {*package.names}:  # a template may have styles only
-        raise DataError("the file is no OpenDocument file, or its content.xml is missing")
+        raise DataError("the file is not an OpenDocument file, or its content.xml is missing")
     if _MANIFEST in package.names and b"encryption-data" in package.read(_MANIFEST):
         raise DataError("the file is password protected: save it without a password")
     parts = []

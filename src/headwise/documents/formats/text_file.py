@@ -48,7 +48,7 @@ class _Line:
     line_end: str
     is_item: bool
     is_drawn: bool
-    """Whether it has columns, a frame or leaders: it is no part of a longer paragraph."""
+    """Whether it has columns, a frame or leaders: it is not part of a longer paragraph."""
 
     @property
     def length(self) -> int:

@@ -24,7 +24,7 @@ KEPT = _names("code kbd math pre samp tt var xmp")
 """Elements whose content is shown but not translated."""
 
 HIDDEN = _names("canvas iframe noembed noframes rp rt script style svg textarea")
-"""Elements whose content is no part of the text around it."""
+"""Elements whose content is not part of the text around it."""
 
 _ANYWHERE = _names("title alt placeholder aria-label aria-description aria-roledescription")
 _LABELLED = _names("option optgroup track")

@@ -20,7 +20,7 @@ class OpenPackage:
     def __init__(self, data: bytes) -> None:
         self.zip = ZipPackage(data)
         if _TYPES not in self.zip.names:
-            raise DataError("the file is no Office Open XML document: it states no content types")
+            raise DataError("the file is not an Office Open XML document: it lists no content types")
         types = XmlSource(self.zip.read(_TYPES)).root
         names = {name.lower(): name for name in self.zip.names}
         self.types: dict[str, str] = {}

@@ -94,7 +94,7 @@ def packed(data: dict[str, Any]) -> str:
 
 
 def as_bytes(value: Any) -> bytes:
-    """A value as compact JSON; lone surrogates, which are no UTF-8, stay escapes."""
+    """A value as compact JSON; lone surrogates, which UTF-8 does not have, stay escapes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 

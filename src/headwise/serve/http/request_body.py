@@ -61,7 +61,7 @@ def parse_json(body: bytes) -> Any:
     except UnicodeDecodeError:
         raise InvalidRequestError("Invalid request: the JSON is not UTF-8") from None
     except UnicodeEncodeError:
-        raise InvalidRequestError("Invalid request: the JSON has a lone surrogate, which is no character") from None
+        raise InvalidRequestError("Invalid request: the JSON has a lone surrogate, which is not a character") from None
     except ValueError:
         raise InvalidRequestError("Invalid request: the body is not valid JSON") from None
     return value

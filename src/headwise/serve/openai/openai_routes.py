@@ -76,7 +76,7 @@ class OpenAI:
             raise InvalidRequestError("'input' must be a string or a list of strings; token ids are not supported")
         if len(texts) > settings.batch_limit or sum(map(len, texts)) > settings.char_limit:
             raise InvalidRequestError(
-                f"'input' must have at most {settings.batch_limit} texts with {settings.char_limit} characters"
+                f"'input' must have at most {settings.batch_limit} texts, with {settings.char_limit} characters in all"
             )
         form = fields.get("encoding_format", str, "float or base64") or "float"
         if form not in ("float", "base64"):

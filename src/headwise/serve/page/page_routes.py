@@ -24,7 +24,7 @@ TYPES = {
     ".json": "application/json",
     ".svg": "image/svg+xml",
 }
-"""Media types of the files of the page, by suffix; a file of any other kind is no part of it."""
+"""Media types of the files of the page, by suffix; a file of any other kind is not part of it."""
 
 SHORTENED = (".js", ".css")
 """Suffixes of the files that are sent without their comments."""
@@ -77,7 +77,7 @@ class Page:
         self._files = page_files()
 
     def routes(self) -> list[Route]:
-        """The page and its files, which are no part of an API."""
+        """The page and its files, which are not part of an API."""
         return [
             Route("/", self.front, methods=["GET"], include_in_schema=False),
             Route("/page/{name:path}", self.file, methods=["GET"], include_in_schema=False),

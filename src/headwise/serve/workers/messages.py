@@ -16,7 +16,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def pack(message: dict[str, Any]) -> bytes:
-    """A message as bytes. Escapes keep lone surrogates, which are no UTF-8."""
+    """A message as bytes. Escapes keep lone surrogates, which UTF-8 does not have."""
     body = json.dumps(message, separators=(",", ":")).encode("ascii")
     return _LENGTH.pack(len(body)) + body
 

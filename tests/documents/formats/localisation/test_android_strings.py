@@ -53,5 +53,5 @@ def test_apostrophes_and_quotes_are_escaped() -> None:
 
 
 def test_bad_files_are_refused_in_one_line() -> None:
-    refused(read_android, b"<a/>", "no file of Android resources")
+    refused(read_android, b"<a/>", "not a file of Android resources")
     check_damage(read_android, FILE)

@@ -67,5 +67,5 @@ def test_present_translations_are_replaced_on_request() -> None:
 
 
 def test_bad_files_are_refused_in_one_line() -> None:
-    refused(read_tmx, b"<xliff/>", "no TMX")
+    refused(read_tmx, b"<xliff/>", "not a TMX")
     check_damage(read_tmx, FILE, BOTH)

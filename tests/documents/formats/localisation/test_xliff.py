@@ -100,7 +100,7 @@ def test_marks_may_change_their_order() -> None:
 
 
 def test_bad_files_are_refused_in_one_line() -> None:
-    refused(read_xliff, b"<tmx/>", "no XLIFF")
+    refused(read_xliff, b"<tmx/>", "not an XLIFF")
     refused(read_xliff, b"<xliff>", "damaged XML")
     check_damage(read_xliff, FIRST, ReadOptions(target="de"))
     check_damage(read_xliff, SECOND, ReadOptions(target="de"))

@@ -1,4 +1,4 @@
-"""Android strings.xml: strings, items of arrays and plurals are texts; resources that are no text stay as they are.
+"""Android strings.xml: strings, items of arrays and plurals are texts; resources that are not text stay as they are.
 
 Elements such as <b> are pairs of marks, <xliff:g> is kept. Apostrophes and quotation marks of translations are escaped
 as Android requires; a string in quotation marks stays in them.
@@ -28,7 +28,7 @@ def read_android(data: bytes, options: ReadOptions) -> Document:
     """Read a file of Android string resources."""
     xml = XmlSource(data)
     if xml.root.local != "resources":
-        raise DataError(f"this is no file of Android resources: its first element is <{xml.root.local}>")
+        raise DataError(f"this is not a file of Android resources: its first element is <{xml.root.local}>")
     return SlotDocument(xml, (_slot(xml, element) for element in _texts(xml.root)))
 
 

@@ -30,7 +30,7 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 def read_properties(data: bytes, options: ReadOptions) -> Document:
     """Read a .properties file."""
     if b"\0" in data and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise DataError("this is no .properties file: it has zero bytes")
+        raise DataError("this is not a .properties file: it contains zero bytes")
     source = SourceText(data, _encoding(data))
     ascii_only = source.encoding == "iso-8859-1"
     slots = (_slot(source.text, start, end, ascii_only) for start, end in _values(source.text))

@@ -25,7 +25,7 @@ NOT_TEXT = frozenset(
     | {"icon", "path", "file", "filename", "color", "colour", "format", "version", "date", "time", "email", "encoding"}
     | {"mime", "target", "rel", "slug", "ref", "$schema", "$id", "$ref"}
 )
-"""Keys, in small letters, whose strings are no text."""
+"""Keys, in small letters, whose strings are not text."""
 
 _STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"')
 _OTHER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?Infinity")

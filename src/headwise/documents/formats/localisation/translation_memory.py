@@ -22,7 +22,7 @@ def read_tmx(data: bytes, options: ReadOptions) -> Document:
     """Read a TMX file. Without a source and a target language in the options there is nothing to translate."""
     xml = XmlSource(data)
     if xml.root.local != "tmx":
-        raise DataError(f"this is no TMX file: its first element is <{xml.root.local}>")
+        raise DataError(f"this is not a TMX file: its first element is <{xml.root.local}>")
     return SlotDocument(xml, _slots(xml, options))
 
 

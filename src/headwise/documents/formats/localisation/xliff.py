@@ -43,7 +43,7 @@ def read_xliff(data: bytes, options: ReadOptions) -> Document:
     """Read an XLIFF file of either version."""
     xml = XmlSource(data)
     if xml.root.local != "xliff":
-        raise DataError(f"this is no XLIFF file: its first element is <{xml.root.local}>")
+        raise DataError(f"this is not an XLIFF file: its first element is <{xml.root.local}>")
     return SlotDocument(xml, _slots(xml, options), list(_languages(xml, options.target)))
 
 
