@@ -6,7 +6,8 @@ from headwise.text.word_forms import folded, is_form_of, word_in
 
 
 @pytest.mark.parametrize(
-    ("one", "two"), [("Zähler", "Zahlern"), ("nationale", "nationaux"), ("house", "houses"), ("X", "x")]
+    ("one", "two"),
+    [("Zähler", "Zahlern"), ("nationale", "nationaux"), ("house", "houses"), ("X", "x"), ("किताब", "किताबें")],
 )
 def test_forms_of_one_word(one: str, two: str) -> None:
     assert is_form_of(one, two)

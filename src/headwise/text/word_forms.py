@@ -35,12 +35,17 @@ def is_form_of(word: str, other: str) -> bool:
     one, two = _bare(word), _bare(other)
     if one == two:
         return True
-    if not (one.isalpha() and two.isalpha()):
+    if not (_is_letters(one) and _is_letters(two)):
         return False
     stem = next((place for place, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
     fewer, more = sorted((len(one) - stem, len(two) - stem))
     enough = stem >= SHORTEST_STEM and stem >= STEM_SHARE * max(len(one), len(two))
     return enough and fewer <= LONGEST_ENDINGS[0] and more <= LONGEST_ENDINGS[1]
+
+
+def _is_letters(word: str) -> bool:
+    """Whether a word has nothing but letters with their marks, which the vowel signs of Hindi are."""
+    return word.isalpha() or (bool(word) and all(unicodedata.category(each)[0] in "LM" for each in word))
 
 
 def _bare(word: str) -> str:

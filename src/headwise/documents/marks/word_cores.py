@@ -21,8 +21,11 @@ def word_core(flat: FlatText, word: tuple[int, int]) -> tuple[int, int]:
 
 
 def is_meant(character: str) -> bool:
-    """Whether a character is more than punctuation: a letter, a digit, a sign of a currency or unit."""
-    return character.isalnum() or character == "%" or unicodedata.category(character) in ("Sc", "So")
+    """Whether a character is more than punctuation: a letter, a digit, a sign of a currency or unit.
+
+    Combining marks are parts of letters: the vowel signs of Hindi are such marks.
+    """
+    return character.isalnum() or character == "%" or unicodedata.category(character) in ("Sc", "So", "Mn", "Mc")
 
 
 def reach(beside: str, inside: str) -> int:
