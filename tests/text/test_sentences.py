@@ -13,7 +13,9 @@ ANY_TEXT = st.one_of(
     st.text(max_size=200),
     st.text(alphabet="aB1 .,!?…。！，؟۔।\n\t\r\"'”)»-Dr", max_size=200),
     st.lists(
-        st.sampled_from(["Dr.", "z.B.", "Go!", "”", "好。", " ", "  ", "\n", "word", ", ", "»", " » ", "5 p.m. "])
+        st.sampled_from(
+            ["Dr.", "z.B.", "Go!", "”", "好。", " ", "  ", "\n", "word", ", ", "»", " » ", " | ", "5 p.m. "]
+        )
     ).map("".join),
 )
 
@@ -27,7 +29,7 @@ def test_joining_the_pieces_gives_the_text(text: str) -> None:
     assert join(pieces) == text
     assert all(piece.text == piece.text.strip() for piece in pieces)
     assert all(piece.text for piece in pieces[1:])
-    assert all(not piece.separator.strip() for piece in pieces)
+    assert all(not piece.separator.replace("|", "").strip() for piece in pieces)
 
 
 @given(ANY_TEXT, st.integers(1, 40), st.sampled_from(["characters", "words", "bytes"]))
@@ -43,7 +45,7 @@ def test_pieces_keep_to_the_limit_and_drop_nothing(text: str, limit: int, measur
         assert join(pieces) == join([sentence])
         for piece in pieces:
             assert length_of(piece.text) <= limit or len(piece.text) == 1
-        assert all(not piece.separator.strip() for piece in pieces)
+        assert all(not piece.separator.replace("|", "").strip() for piece in pieces)
 
 
 SENTENCES = [
@@ -73,6 +75,12 @@ def test_sentences_end_where_a_reader_says(sentences: list[str]) -> None:
 
 def test_a_closing_mark_after_a_line_break_begins_a_line() -> None:
     assert split("Non.\n» Oui.") == [Piece("Non.", "\n"), Piece("» Oui.")]
+
+
+def test_dividers_end_a_sentence_and_stay_between_the_pieces() -> None:
+    assert split("Home | About us · Contact") == [Piece("Home", " | "), Piece("About us", " · "), Piece("Contact")]
+    assert split("| Name | 5 |") == [Piece("| Name", " | "), Piece("5 |")]
+    assert split("a|b is c.") == [Piece("a|b is c.")]
 
 
 def test_spaces_and_line_breaks_stay_between_the_pieces() -> None:

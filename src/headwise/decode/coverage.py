@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from headwise.text.sentences import DIVIDER
 from headwise.text.tokenizer import Tokenizer
 
 SHOWN = 8
@@ -18,7 +19,7 @@ class CoverageCheck:
 
     def add(self, texts: Iterable[str]) -> None:
         for text in texts:
-            found = self._tokenizer.uncovered(text)
+            found = self._tokenizer.uncovered(DIVIDER.sub(" ", text))  # the model does not see dividers
             self._texts += bool(found)
             if len(self._characters) <= SHOWN:
                 self._characters.update(dict.fromkeys(found))

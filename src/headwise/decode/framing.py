@@ -9,6 +9,7 @@ from headwise.decode.text_parts import TextPart, split_pieces
 from headwise.errors import DataError
 from headwise.models.folder.description import Task
 from headwise.text.language.codes import Direction
+from headwise.text.sentences import DIVIDER
 from headwise.text.tokenizer import Tokenizer
 
 LONGEST_WHOLE = 4096
@@ -57,7 +58,7 @@ class Framer:
             return []
         room = self.positions - max(2, len(frame.before) + len(frame.after))  # special tokens have positions too
         limit = min(self.task.usual_tokens, room)
-        if len(ids) <= limit and "\n" not in text:
+        if len(ids) <= limit and "\n" not in text and not DIVIDER.search(text):
             return [TextPart(text, "", frame.around(ids))]
         longest = max(limit, min(self.task.max_tokens, room))
         pieces = split_pieces(text, lambda piece: len(self.tokenizer.encode(piece)), longest)

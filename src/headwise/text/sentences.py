@@ -1,6 +1,6 @@
 """Sentence splitting: long texts are split at sentence ends, and sentences that are too long are cut.
 
-Nothing is dropped: each piece keeps the white space that follows it, so that `join` gives the text back and
+Nothing is dropped: each piece keeps the white space or divider that follows it, so that `join` gives the text back and
 translations can be put between the separators of the original.
 """
 
@@ -14,7 +14,7 @@ from headwise.errors import ConfigError
 
 
 class Piece(NamedTuple):
-    """Text to translate, and the white space, if any, between it and the next piece.
+    """Text to translate, and the white space, if any, between it and the next piece, perhaps with a divider such as |.
 
     The first piece has an empty text if the whole text begins with white space.
     """
@@ -30,6 +30,7 @@ _SPACED_CLOSERS = re.compile(r"[”’»›)\]}]+(?!\S)")  # close a sentence af
 _OPENERS = "\"'“”„‘‚«»‹›([{「『（【〈《〔［｛¿¡-–—"
 
 _PARTS = re.compile(r"\s+|\S+")
+DIVIDER = re.compile(r"(?:[ \t\u00a0]+[|¦‖•·]+)+[ \t\u00a0]+(?=\S)")  # Home | About us | Contact
 _SPACES = re.compile(r"(\s+)")
 _LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNSPACED_END = re.compile(rf"[{_UNSPACED_ENDS}][{_UNSPACED_ENDS}!?…]*[{re.escape(_CLOSERS)}]*")
@@ -82,6 +83,8 @@ def _split(text: str) -> Iterator[Piece]:
     start = 0
     word = last = ""  # `last`: the word before, if it is of the same sentence
     for part in _PARTS.finditer(text):
+        if part.start() < start:
+            continue  # in a divider
         if not part.group().isspace():
             word = (last if _SPACED_CLOSERS.fullmatch(part.group()) else "") + part.group()
             for end in _UNSPACED_END.finditer(part.group()):
@@ -90,6 +93,9 @@ def _split(text: str) -> Iterator[Piece]:
                     yield Piece(text[start : part.end() - len(word)])
                     start = part.end() - len(word)
             last = word
+        elif word and (divider := DIVIDER.match(text, part.start())):
+            yield Piece(text[start : part.start()], divider.group())
+            start, last = divider.end(), ""
         else:
             after = text[part.end() : part.end() + 1]
             if not after or not word or _LINE_BREAKS.search(part.group()) or _ends_sentence(word, text, part.end()):
