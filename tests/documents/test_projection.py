@@ -97,6 +97,29 @@ def test_marks_are_on_the_right_words(source: str, links: str, target: str) -> N
     assert projected(source, string, pairs, ("en", "fr")) == target
 
 
+@pytest.mark.parametrize(
+    ("source", "links", "target"),
+    [
+        ("H<sub>2</sub>O is water", "0-0 1-1 2-2", "H<sub>2</sub>O ist Wasser"),
+        ("H<sub>2</sub>SO<sub>4</sub> burns", "0-0 1-1", "H<sub>2</sub>SO<sub>4</sub> brennt"),
+        ("100<sup>0</sup> is one", "0-0 1-1 2-2", "१००<sup>०</sup> एक है"),
+        ("a comment inside<sup><a>[1]</a></sup>.", "0-0 1-1 2-2", "ein Kommentar innen<sup><a>[1]</a></sup>."),
+        ("the 1<sup>st</sup> floor", "0-0 1-1 2-2", "le 1<sup>er</sup> étage"),
+        ("the 1<sup>st</sup> floor", "0-0 1-1 2-2", "der 1<sup></sup>. Stock"),
+        ("Mc<b>Donald</b> came", "0-0 1-1", "Mc<b>Donald</b> kam"),
+        ("Un<b>believ</b>able!", "0-0", "<b>Unglaublich</b>!"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_word_stays_one_where_the_translation_has_it(source: str, links: str, target: str) -> None:
+    pairs = [(int(first), int(second)) for first, second in (link.split("-") for link in links.split())]
+    plain = MarkedText(part for part in without_placeholders(MarkedText([target])).parts if isinstance(part, str)).text
+    assert projected(source, plain, pairs) == target
+
+
+def test_vowel_signs_at_the_end_of_a_word_are_not_punctuation() -> None:
+    assert projected("<b>read</b> the file.", "फ़ाइल पढ़ें।", [(0, 1), (1, 0), (2, 0)]) == "फ़ाइल <b>पढ़ें</b>।"
+
+
 def test_a_word_without_a_link_takes_a_spare_one() -> None:
     found = projected(
         "a boat <b>suddenly</b> appeared", "un bateau est soudainement sorti", [(0, 0), (1, 1), (3, 2), (3, 3), (3, 4)]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwise.decode.alignment import Alignment
-from headwise.documents.marked_text import Kept, Mark, MarkedText
+from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind, Part
 from headwise.documents.translate_texts import translate_texts
 from tests.documents.marked_texts import LINKS, marked_texts
 from tests.documents.pseudo_translator import FunctionTranslator, translator_of
@@ -56,6 +56,29 @@ def test_white_space_and_emoji_survive(words: list[tuple[str, str]], before: str
     text = before + "".join(word + space for word, space in words)
     [found] = translate_texts(translator_of(str.upper), [MarkedText([text])])
     assert found.text.text == text.upper()
+
+
+def test_spaces_around_single_marks_survive() -> None:
+    image = Mark(MarkKind.SINGLE, 1, "<img>")
+
+    def shown(parts: list[Part], function: Callable[[str], str]) -> str:
+        [found] = translate_texts(translator_of(function), [MarkedText(parts)])
+        return "".join(part if isinstance(part, str) else str(part.markup) for part in found.text.parts)
+
+    squeezed = " ".join
+    assert shown(["a ", image, " b"], lambda text: squeezed(text.split())) == "a <img> b"
+    assert shown([image, " a b"], str.lower) == "<img> a b"
+    assert shown(["a b ", image], str.lower) == "a b <img>"
+    assert shown(["a b ", image, "."], lambda text: "A. B C") == "A. B <img> C"
+    assert shown(["a", image, " b"], str.lower) == "a<img> b"
+    assert shown(["a,", image, " b"], lambda text: "A B") == "A<img> B"
+
+
+def test_an_emoji_after_a_kept_part_leaves_its_space() -> None:
+    translator = FunctionTranslator(str.upper)
+    [found] = translate_texts(translator, [MarkedText(["see ", Kept("%s"), " 🎉 now"])])  # type: ignore[arg-type]
+    assert found.text.text == "SEE %s 🎉 NOW"
+    assert "see %s now" in translator.seen
 
 
 def test_sentences_are_translated_one_by_one_and_once() -> None:

@@ -62,7 +62,11 @@ _VOID = frozenset(
 def without_placeholders(text: MarkedText) -> MarkedText:
     """The text with its placeholders as kept parts, and tags, emoji and wide spaces in its strings as marks."""
     number = max((mark.number for mark in text.marks), default=-1) + 1
-    parts = [found for part in text.parts for found in (_found(part) if isinstance(part, str) else [part])]
+    parts: list[Part | _Tag] = []
+    begins = True
+    for part in text.parts:
+        parts += _found(part, begins) if isinstance(part, str) else [part]
+        begins = begins and (isinstance(part, Mark) or (isinstance(part, str) and not part.strip()))
     return MarkedText(_paired(parts, number))
 
 
@@ -95,9 +99,10 @@ Found = tuple[int, int, Part | _Tag]
 """Beginning and end in a string of what was found there, and what it becomes."""
 
 
-def _found(text: str) -> Iterator[Part | _Tag]:
+def _found(text: str, begins: bool) -> Iterator[Part | _Tag]:
+    """The parts of a string; `begins`: nothing that is read precedes it."""
     end = position = 0
-    while found := _next(text, position):
+    while found := _next(text, position, begins):
         start, position, part = found
         yield text[end:start]
         yield part
@@ -105,7 +110,7 @@ def _found(text: str) -> Iterator[Part | _Tag]:
     yield text[end:]
 
 
-def _next(text: str, position: int) -> Found | None:
+def _next(text: str, position: int, begins: bool) -> Found | None:
     """The first placeholder, tag, emoji or wide space from a position on."""
     while match := _PLACEHOLDER.search(text, position):
         if match.lastgroup == "tag":
@@ -113,7 +118,7 @@ def _next(text: str, position: int) -> Found | None:
         if match.lastgroup == "space":
             return match.start(), match.end(), _Tag(match[0], separates=True)
         if match.lastgroup == "emoji":
-            return _with_space(text, position, match)
+            return _with_space(text, position, match, begins)
         stop = _closing_brace(text, match.start()) if match.lastgroup == "brace" else match.end()
         if stop:
             kept = text[match.start() : stop]
@@ -132,12 +137,12 @@ def _break(text: str, position: int, tag: re.Match[str]) -> Found:
     return start, end, _Tag(text[start:end], separates=True)
 
 
-def _with_space(text: str, position: int, emoji: re.Match[str]) -> Found:
+def _with_space(text: str, position: int, emoji: re.Match[str], begins: bool) -> Found:
     """An emoji with the spaces before it, or at the beginning those after it: without it they are too many."""
     start, end = emoji.span()
     while start > position and text[start - 1] == " ":
         start -= 1
-    while not text[:start].strip() and end < len(text) and text[end] == " ":
+    while begins and not text[:start].strip() and end < len(text) and text[end] == " ":
         end += 1
     return start, end, _Tag(text[start:end])
 

@@ -7,6 +7,8 @@ siblings share out the words of their parent. So no mark is ever lost, doubled o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headwise.documents.flat_text import FlatText
 from headwise.documents.marked_text import MarkedText
 from headwise.documents.marks.linked_words import LinkedWords, Links
@@ -14,6 +16,7 @@ from headwise.documents.marks.mark_tree import MarkNode, mark_tree, render
 from headwise.documents.marks.pair_places import PairPlaces
 from headwise.documents.marks.single_places import SinglePlaces
 from headwise.documents.marks.word_cores import covered, is_kept
+from headwise.documents.marks.word_parts import WordParts
 
 
 def project(source: FlatText, target: FlatText, links: Links, languages: tuple[str, str] = ("", "")) -> MarkedText:
@@ -42,8 +45,14 @@ def _place_children(node: MarkNode, words: LinkedWords) -> None:
     """Place the children of a node that is placed itself, then theirs."""
     free = [index for index, (start, end) in enumerate(words.target_cores) if start >= node.first and end <= node.last]
     pairs = [child for child in node.children if not child.is_single]
+    parts = _place_parts_of_words(pairs, words, free)
     places = PairPlaces(words)
     for child in sorted(pairs, key=lambda child: child.start - child.end):  # long ones first
+        if child in parts:
+            continue
+        if not free and not words.has_letters(node.start, child.start) and not words.has_letters(child.end, node.end):
+            child.first, child.last = node.first, node.last  # both are around a part of a word
+            continue
         child.first, child.last = places.characters(child, places.best_run(child, node, free), node)
         free = [
             index
@@ -52,9 +61,27 @@ def _place_children(node: MarkNode, words: LinkedWords) -> None:
         ]
     placed = [child for child in pairs if child.last > child.first]
     for child in node.children:
-        if child not in placed:
+        if child not in placed and child not in parts:
             child.first = child.last = SinglePlaces(words).single(child, node, placed)
     order = {id(child): place for place, child in enumerate(node.children)}
     node.children.sort(key=lambda child: (child.first, child.last, order[id(child)]))
     for child in node.children:
         _place_children(child, words)
+
+
+def _place_parts_of_words(pairs: Sequence[MarkNode], words: LinkedWords, free: list[int]) -> list[MarkNode]:
+    """Place the pairs around parts of words that the translation has, too; their words are no longer free."""
+    placed: list[MarkNode] = []
+    taken: set[int] = set()
+    for child in pairs:
+        found = WordParts(words).place(child, free)
+        if found is None or any(found[1] < other.last and other.first < found[2] for other in placed):
+            continue
+        index, first, last = found
+        if words.around_kept(first, last) != (first, last) or (placed and first < placed[-1].last):
+            continue
+        child.first, child.last = first, last
+        placed.append(child)
+        taken.add(index)
+    free[:] = [index for index in free if index not in taken]
+    return placed

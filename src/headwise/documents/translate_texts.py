@@ -16,6 +16,7 @@ from headwise.decode.text_parts import TextPart, join_parts
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.documents.flat_text import FlatText, flatten, locate
 from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind, Part
+from headwise.documents.marks.spaces import with_spaces
 from headwise.documents.placeholders import with_placeholders, without_placeholders
 from headwise.documents.projection import project
 from headwise.text.language.codes import Direction, short_code
@@ -158,12 +159,13 @@ def _finish(task: _Task, found: Translation, languages: tuple[str, str]) -> None
     spans = locate(found.text, task.flat)
     if spans is None:
         return
-    target = FlatText(found.text, spans=spans)
-    projected = with_placeholders(_with_kept(project(task.flat, target, found.alignment, languages)))
     string = task.flat.text
     leading = string[: len(string) - len(string.lstrip())]
     trailing = string[len(string.rstrip()) :] if string.strip() else ""
-    task.done = TranslatedText(MarkedText([leading, *projected.parts, trailing]), found)
+    moved = tuple(replace(span, start=span.start + len(leading), end=span.end + len(leading)) for span in spans)
+    target = FlatText(leading + found.text + trailing, spans=moved)
+    projected = with_spaces(project(task.flat, target, found.alignment, languages), task.flat)
+    task.done = TranslatedText(with_placeholders(_with_kept(projected)), found)
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,13 @@ class SinglePlaces:
 
     def at_edge(self, node: MarkNode, parent: MarkNode) -> int | None:
         """The beginning or end of the pair around a mark, if the mark is there in the source; else None."""
-        if not self.words.source.text[parent.start : node.start].strip():
-            return parent.first
-        if not self.words.source.text[node.start : parent.end].strip():
-            return parent.first + len(self.words.target.text[parent.first : parent.last].rstrip())
+        inside = self.words.target.text[parent.first : parent.last]
+        before = self.words.source.text[parent.start : node.start]
+        if not before.strip():
+            return parent.first + min(len(before), len(inside) - len(inside.lstrip()))
+        after = self.words.source.text[node.start : parent.end]
+        if not after.strip():
+            return parent.last - min(len(after), len(inside) - len(inside.rstrip()))
         return None
 
     def beside_word(self, node: MarkNode) -> int | None:
@@ -48,7 +51,8 @@ class SinglePlaces:
         text, at = self.words.source.text, node.start
         touches_before = at > 0 and not text[at - 1].isspace()
         touches_after = at < len(text) and not text[at].isspace()
-        if touches_before == touches_after or (touches_before and not is_meant(text[at - 1])):
+        ends_kept = any(span.end == at for span in self.words.source.spans)
+        if touches_before == touches_after or (touches_before and not is_meant(text[at - 1]) and not ends_kept):
             return None
         index = (
             bisect_left(self.words.source_words, at, key=lambda word: word[1])
