@@ -15,6 +15,7 @@ from typing import Protocol
 from headwise.decode.text_parts import TextPart, join_parts
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.documents.flat_text import FlatText, flatten, locate
+from headwise.documents.foreign_words import keep_foreign
 from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind, Part
 from headwise.documents.marks.spaces import with_spaces
 from headwise.documents.placeholders import with_placeholders, without_placeholders
@@ -94,7 +95,8 @@ def translate_texts(
     """
     chosen = replace(options or TranslateOptions(), candidates=1)
     given = list(texts)
-    tasks = [_Task(without_placeholders(text)) for text in given]
+    language = short_code(translator.direction(languages.source, languages.target)[0] or "")
+    tasks = [_Task(without_placeholders(keep_foreign(text, language))) for text in given]
     for task, text, is_target in zip(tasks, given, _in_target(translator, tasks, languages), strict=True):
         if is_target or not task.text.has_letters:
             task.done = TranslatedText(text, Translation(text.text, 0.0), is_copy=True)
