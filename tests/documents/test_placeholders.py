@@ -22,6 +22,7 @@ def kept(text: str) -> list[str]:
         ("See https://a.org/b?c=d&e, or write to me@a.org.", ["https://a.org/b?c=d&e", "me@a.org"]),
         ("Copy /etc/ssh/config to ~/a/b and C:\\Users\\x", ["/etc/ssh/config", "~/a/b", "C:\\Users\\x"]),
         ("Type `ls -l` or <code>a < b</code> with --all=yes", ["`ls -l`", "<code>a < b</code>", "--all=yes"]),
+        ("This is $t(other.key, {n}) text", ["$t(other.key, {n})"]),
         ("call parse_all() on $HOME &amp; my_value", ["&amp;", "my_value"]),
     ],
 )  # fmt: skip

@@ -51,7 +51,7 @@ def test_texts_and_marks_of_a_page() -> None:
         "Fresh fish every [1]single[/1] day",
         "Unclosed paragraph with [1]a [2]bold[/2] link[/1]\u00a0©",
         'The "menu"',
-        "Line one[1/] line two [2/]and {x < y}, {Keep Me}.",
+        "Line one[1/] line two [2/] and {x < y}, {Keep Me}.",
         "A plate",
         "All of it is bold.",
         "Save [1/]now",
@@ -97,6 +97,11 @@ def test_marks_may_move() -> None:
     assert document.write([MarkedText([*second, " y ", *first])]) == b"<p><i>cat</i> y <b>black</b></p>"
 
 
+def test_the_spaces_on_both_sides_of_a_picture_count() -> None:
+    document = read_html(b"<p>a <img src=x> b <wbr> c</p>", ReadOptions())
+    assert [part for part in document.segments[0].parts if isinstance(part, str)] == ["a ", " b ", "c"]
+
+
 @pytest.mark.parametrize(
     ("page", "expected"),
     [
@@ -104,8 +109,10 @@ def test_marks_may_move() -> None:
         ("<html><p>x</p>", '<html lang="de"><p>x</p>'),
         ('<html xml:lang="en" lang="en">', '<html xml:lang="de" lang="de">'),
         ("<p>x</p>", "<p>x</p>"),
+        ('<html lang=en><meta http-equiv=Content-Language content="en">',
+         '<html lang="de"><meta http-equiv=Content-Language content="de">'),
     ],
-)
+)  # fmt: skip
 def test_the_language_of_the_page(page: str, expected: str) -> None:
     document = read_html(page.encode(), ReadOptions(target="de"))
     assert document.write(document.segments).decode() == expected

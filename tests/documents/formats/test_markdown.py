@@ -74,8 +74,8 @@ Term
 def test_texts_and_marks() -> None:
     assert shapes(read_markdown(PAGE.encode(), ReadOptions())) == [
         "Title [1]here[/1]",
-        "A paragraph with [1]bold[/1] and [2]italic[/2], {code x}, [3]link [4]b[/4][/3], [5/]and a second line "
-        "[6]html[/6] & * star. Hard[7/] break and {http://x.org} [8]strike[/8] and [9]text[/9], [10/][11/].",
+        "A paragraph with [1]bold[/1] and [2]italic[/2], {code x}, [3]link [4]b[/4][/3], [5/] and a second line "
+        "[6]html[/6] & * star. Hard[7/] break and {http://x.org} [8]strike[/8] and [9]text[/9], [10/] [11/].",
         "A title",
         "alt text",
         "tip",

@@ -34,18 +34,19 @@ def read_fragment(text: str, *, is_xml: bool = False, roles: ElementRoles = Elem
 
 
 def _language(text: str, target: str, is_xml: bool) -> Iterator[Change]:
-    """The change that names the language of the page in its `html` element."""
-    tokens = html_tokens(text, is_xml=is_xml)
-    page = next((token for token in tokens if token.kind is TokenKind.START and token.name == "html"), None)
-    if page is None:
-        return
+    """The changes that name the language of the page, in its `html` element and in its head."""
+    starts = [token for token in html_tokens(text, is_xml=is_xml) if token.kind is TokenKind.START]
+    page = next((token for token in starts if token.name == "html"), None)
     value = f'"{html.escape(target)}"'
-    named = [attribute for attribute in page.attributes if attribute.name in ("lang", "xml:lang")]
+    named = [attribute for attribute in (page.attributes if page else ()) if attribute.name in ("lang", "xml:lang")]
+    if page and not named:
+        yield _inserted(page, f" lang={value}")
+    for token in starts:
+        if token.name == "meta" and (token.attribute("http-equiv") or "").lower() == "content-language":
+            named += [attribute for attribute in token.attributes if attribute.name == "content"]
     for attribute in named:
         missing = "" if attribute.start < attribute.end else "="
         yield Change(attribute.start, attribute.end, lambda source, missing=missing: missing + value)  # type: ignore[misc]
-    if not named:
-        yield _inserted(page, f" lang={value}")
 
 
 def _inserted(page: HtmlToken, attribute: str) -> Change:

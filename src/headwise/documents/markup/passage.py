@@ -17,6 +17,8 @@ from headwise.documents.spliced import MarkSpan
 
 _LEADING = re.compile(r"(?:\s|&nbsp;|&#160;)*")
 _SPACES = re.compile(r"[ \t\n\r\f]+")
+_SEEN = frozenset(("img", "input", "image", "single"))
+"""Names of single marks that readers see: the white space on both sides of them counts."""
 
 
 class PassageKind(Enum):
@@ -182,6 +184,7 @@ def _parts(items: Sequence[PassageItem], partners: dict[int, int], offset: int) 
         else:
             yield Mark(MarkKind.SINGLE, numbers.setdefault(index, len(numbers) + 1), span)
             after_break = after_break or item.kind is PassageKind.BREAK
+            after_space = after_space and item.text not in _SEEN
 
 
 def _without_last_space(parts: list[Part]) -> list[Part]:

@@ -61,6 +61,13 @@ def test_targets_are_written_with_their_inline_elements() -> None:
     assert read_xliff(written.encode(), ReadOptions(target="de")).write([]) == written.encode()
 
 
+def test_a_target_follows_the_segmented_source() -> None:
+    segmented = b"<source>Hi. You.</source><seg-source><mrk mtype='seg' mid='1'>Hi.</mrk></seg-source>"
+    unit = b'<xliff version="1.2"><file target-language="de"><trans-unit>%s</trans-unit></file></xliff>'
+    document = read_xliff(unit % segmented, ReadOptions(target="de"))
+    assert document.write(document.segments) == unit % (segmented + b"\n<target>Hi. You.</target>")
+
+
 def test_segments_of_version_2_become_translated() -> None:
     document = read_xliff(SECOND, ReadOptions(target="de"))
     written = document.write(document.segments).decode()

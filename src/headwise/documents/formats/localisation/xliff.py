@@ -72,6 +72,8 @@ class _Unit:
         self.xml, self.element, self.second, self.has_states = xml, element, second, has_states
         children = {child.local: child for child in reversed([*element.elements])}
         self.source, self.target = children.get("source"), children.get("target")
+        self.before_target = children.get("seg-source") or self.source
+        """The element that a new target follows, by the order that the standard demands."""
 
     def slot(self, again: bool) -> Slot | None:
         if self.source is None or (self.is_translated and not again):
@@ -100,7 +102,8 @@ class _Unit:
         if target is None:
             state = ' state="translated"' if self.has_states else ""
             made = f"<{prefix}target{state}>{filled}</{prefix}target>"
-            return Edit(source.end, source.end, f"{self._indentation(source)}{made}")
+            place = (self.before_target or source).end
+            return Edit(place, place, f"{self._indentation(source)}{made}")
         opening = self.xml.source(target.start, target.content_start)
         closing = self.xml.source(target.content_end, target.end) or f"</{prefix}target>"
         if opening.endswith("/>"):
