@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from headwise.documents.document import Document, ReadOptions
 from headwise.documents.office.drawing_text import drawing_places
 from headwise.documents.office.open_packaging import OpenPackage
+from headwise.documents.office.proofing import word_languages
 from headwise.documents.office.word_text import PARAGRAPHS, WordText
 from headwise.documents.office.xml_part import PackageDocument, PartPlace, XmlPart, attribute_value
 from headwise.documents.xml_source import XmlSource
@@ -31,7 +32,9 @@ def read_docx(data: bytes, options: ReadOptions) -> Document:
     package = OpenPackage(data)
     package.require(("wordprocessingml", "ms-word"), "a Word document")
     parts = [_part(name, package.xml(name)) for name, _ in package.parts(_KINDS)]
-    return PackageDocument(package.zip, [*parts, *package.core_properties()])
+    styles = b"".join(package.zip.read(name) for name, _ in package.parts(["wordprocessingml.styles"]))
+    languages = word_languages(styles, options.source, options.target)
+    return PackageDocument(package.zip, [*parts, *package.core_properties()], proofing=languages)
 
 
 def _part(name: str, source: XmlSource) -> XmlPart:

@@ -10,6 +10,7 @@ from headwise.documents.marked_text import MarkedText
 from headwise.documents.office.odf_sheets import TABLE, renamed_settings, sheet_names
 from headwise.documents.office.odf_text import OFFICE, PARAGRAPHS, TEXT, OdfText
 from headwise.documents.office.open_packaging import natural_order
+from headwise.documents.office.proofing import odf_languages
 from headwise.documents.office.sheet_names import SheetNames
 from headwise.documents.office.xml_part import PackageDocument, PartPlace, XmlPart, element_value
 from headwise.documents.xml_source import Element, XmlSource
@@ -49,7 +50,8 @@ def read_odf(data: bytes, options: ReadOptions) -> Document:
         names = sheets.renamed(translations[: len(sheets.texts)])  # they are the first texts of the first part
         return {_SETTINGS: renamed_settings(package.read(_SETTINGS), names)}
 
-    return PackageDocument(package, parts, settings)
+    styles = package.read("styles.xml") if "styles.xml" in package.names else b""
+    return PackageDocument(package, parts, settings, odf_languages(styles, options.source, options.target))
 
 
 def _text_parts(package: ZipPackage) -> Iterator[str]:

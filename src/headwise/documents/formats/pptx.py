@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from headwise.documents.document import Document, ReadOptions
 from headwise.documents.office.drawing_text import drawing_places
 from headwise.documents.office.open_packaging import OpenPackage
+from headwise.documents.office.proofing import slide_languages
 from headwise.documents.office.xml_part import PackageDocument, PartPlace, XmlPart, element_value
 from headwise.documents.xml_source import Element, XmlSource
 
@@ -34,7 +35,9 @@ def read_pptx(data: bytes, options: ReadOptions) -> Document:
     for name, _ in package.parts(_BACKGROUNDS):
         source = package.xml(name)
         parts.append(XmlPart(name, source, _places(_without_placeholders(source.root), source)))
-    return PackageDocument(package.zip, [*parts, *package.core_properties()])
+    slide = next((package.zip.read(name) for name, _ in package.parts(_KINDS[:1])), b"")
+    languages = slide_languages(slide, options.source, options.target)
+    return PackageDocument(package.zip, [*parts, *package.core_properties()], proofing=languages)
 
 
 def _places(elements: Iterable[Element], source: XmlSource) -> Iterator[PartPlace]:

@@ -11,6 +11,7 @@ from typing import Protocol
 from headwise.documents.marked_text import MarkedText
 from headwise.documents.office.inline import Encoder, Item, pieces_of
 from headwise.documents.office.paragraph_texts import Segment, cut, filled
+from headwise.documents.office.proofing import Proofing
 from headwise.documents.office.replacements import Replacement, replaced
 from headwise.documents.xml_source import Element, XmlSource, escape_attribute, escape_text
 from headwise.documents.zip_package import ZipPackage
@@ -138,9 +139,14 @@ class PackageDocument:
     """A package as a document: the texts of its parts, one part after the other."""
 
     def __init__(
-        self, package: ZipPackage, parts: Iterable[PackagePart], following: Following = lambda translations: {}
+        self,
+        package: ZipPackage,
+        parts: Iterable[PackagePart],
+        following: Following = lambda translations: {},
+        proofing: Proofing | None = None,
     ) -> None:
         self._package = package
+        self._proofing = proofing
         self._parts = [part for part in parts if part.segments]
         self._following = following
         self.segments = [text for part in self._parts for text in part.segments]
@@ -155,4 +161,7 @@ class PackageDocument:
             end = position + len(part.segments)
             changed[part.name] = part.write(translations[position:end])
             position = end
+        if proofing := self._proofing:
+            for name in filter(proofing.parts.fullmatch, self._package.names):
+                changed[name] = proofing.stated(changed.get(name) or self._package.read(name))
         return self._package.write(changed)
