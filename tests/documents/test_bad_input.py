@@ -72,7 +72,7 @@ CASES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "unknown encoding in XML": (
         "a.xlf",
         lambda: b'<?xml version="1.0" encoding="x-klingon"?><xliff/>',
-        "encoding x-klingon",
+        "unknown encoding: x-klingon",
     ),
     "an encoding that never works": (
         "a.xml",
@@ -80,6 +80,17 @@ CASES: dict[str, tuple[str, Callable[[], bytes], str]] = {
         "encoding undefined",
     ),
     "not an encoding of text": ("a.html", lambda: b"<meta charset=rot13><p>Hello</p>", "not an encoding of text"),
+    "an encoding of domain names": ("a.html", lambda: b"<meta charset=punycode><p>Hello-</p>", "not for files: punycode"),
+    "an encoding of domain names in XML": (
+        "a.xlf",
+        lambda: b'<?xml version="1.0" encoding="punycode"?><xliff/>-',
+        "not for files: punycode",
+    ),
+    "an encoding of domain names in PO": (
+        "a.po",
+        lambda: b'msgid ""\nmsgstr "Content-Type: text/plain; charset=idna\\n"\n',
+        "not for files: idna",
+    ),
     "deep JSON": ("a.json", lambda: b"[" * 100_000, "nested more than"),
     "deep XML": ("a.xml", lambda: b"<a>" * 2_000 + b"</a>" * 2_000, "nested more than"),
     "nothing": ("a.docx", bytes, "not a zip archive"),

@@ -25,6 +25,8 @@ MEANT = {
     "iso8859-9": "cp1254",
 }
 """Encodings that files declare -> the larger one that their programs mean, as browsers read them."""
+NO_FILES = {"idna", "punycode", "raw-unicode-escape", "unicode-escape"}
+"""Codecs of Python that are for domain names and source code. The first two take minutes for 100 kilobytes."""
 MOST_FOREIGN = 0.3
 """Share of letters outside of ASCII from which on a text is hardly one of Western Europe."""
 
@@ -52,16 +54,24 @@ class EncodedText:
         return self.mark + text.encode(self.encoding, "xmlcharrefreplace")
 
 
+def codec_name(declared: str) -> str:
+    """Python's name of an encoding that a file declares."""
+    try:
+        name = codecs.lookup(declared).name
+    except (LookupError, ValueError) as error:
+        raise DataError(f"the file declares an unknown encoding: {declared[:40]}") from error
+    if name.replace("_", "-") in NO_FILES:
+        raise DataError(f"the file declares an encoding that is not for files: {declared[:40]}")
+    return name
+
+
 def decode_text(data: bytes, declared: str = "") -> EncodedText:
     """The text of a file in the encoding of its byte order mark, the declared one, UTF-8, or Western European."""
     for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _decoded(data[len(mark) :], encoding, mark)
     if declared:
-        try:
-            name = codecs.lookup(declared).name
-        except (LookupError, ValueError) as error:
-            raise DataError(f"the file declares an unknown encoding: {declared[:40]}") from error
+        name = codec_name(declared)
         return _decoded(data, MEANT.get(name, name))
     try:
         return _decoded(data, "utf-8")

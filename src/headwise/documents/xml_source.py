@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from xml.parsers import expat
 
+from headwise.documents.encoded_text import codec_name
 from headwise.errors import DataError
 
 DEEPEST = 500
@@ -101,6 +102,7 @@ class XmlSource:
 
     def __init__(self, data: bytes) -> None:
         self.encoding, self._bom = _encoding(data)
+        codec_name(self.encoding)
         try:
             text = data[len(self._bom) :].decode(self.encoding)
         except (LookupError, UnicodeError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable
 
+from headwise.documents.encoded_text import codec_name
 from headwise.documents.xml_source import Edit
 from headwise.errors import DataError
 
@@ -21,6 +22,7 @@ class SourceText:
                 self._bom, encoding = bom, name
                 break
         self.encoding = encoding
+        codec_name(encoding)
         try:
             self.text = data[len(self._bom) :].decode(encoding)
             same = self.text.encode(encoding) == data[len(self._bom) :]
