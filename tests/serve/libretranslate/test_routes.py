@@ -29,6 +29,26 @@ def test_fields_come_as_json_form_or_query(client: TestClient, way: str) -> None
     assert answer.json() == {"translatedText": TARGETS[0]}
 
 
+def test_a_form_may_have_its_characters_as_they_are(client: TestClient) -> None:
+    """As `curl -d q=...` sends them."""
+    body = "q=Äpfel, 100% reif&s=Pommes%20m%C3%BBres à point&source=de&target=fr".encode()
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert client.post("/suggest", content=body, headers=form).json() == {"success": True}
+    answer = client.post("/translate", json={"q": "Äpfel, 100% reif", "source": "de", "target": "fr"})
+    assert answer.json() == {"translatedText": "Pommes mûres à point"}
+    assert "UTF-8" in refused(client.post("/translate", content=b"q=\xe4&source=de&target=en", headers=form))
+
+
+def test_a_multipart_form_is_utf_8(client: TestClient) -> None:
+    """Python knows encodings that take minutes for a megabyte."""
+    body = b'--x\r\ncontent-disposition: form-data; name="q"\r\n\r\nHello-\r\n--x--\r\n'
+    for charset in ("punycode", "idna", "utf-16", "klingon"):
+        given = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
+        assert refused(client.post("/detect", content=body, headers=given)) == "Invalid request: the form must be UTF-8"
+    given = {"content-type": "multipart/form-data; boundary=x; charset=UTF-8"}
+    assert client.post("/detect", content=body, headers=given).status_code == 200
+
+
 def test_an_empty_or_null_key_is_none_and_unknown_fields_are_ignored(client: TestClient) -> None:
     for key in ("", None):
         answer = client.post("/translate", json={**ASKED, "api_key": key, "unknown": {"a": [1]}})

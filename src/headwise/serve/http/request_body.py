@@ -9,6 +9,7 @@ import urllib.parse
 from collections.abc import AsyncIterator
 from typing import Any
 
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
@@ -72,10 +73,10 @@ def _refuse_constant(name: str) -> None:
 
 
 def parse_form(text: bytes) -> list[tuple[str, str]]:
-    """The fields of a query string or of a form that is encoded like one."""
+    """The fields of a query string or of a form that is encoded like one; characters may also come as plain UTF-8."""
     try:
         return urllib.parse.parse_qsl(
-            text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
+            text.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
         )
     except ValueError:
         raise InvalidRequestError("Invalid request: the form is malformed, or not UTF-8") from None
@@ -87,12 +88,19 @@ class _InMemoryParser(MultiPartParser):
     spool_max_size = 2**40
 
 
+_CHARSETS = {b"utf-8", b"utf8", b"us-ascii"}
+"""Encodings of a multipart form. Python knows others that take minutes for a megabyte."""
+
+
 async def parse_multipart(request: Request, body: bytes) -> tuple[list[tuple[str, str]], dict[str, tuple[str, bytes]]]:
     """The fields of a multipart form, and its files by field: the name that the client gives each, and its bytes."""
 
     async def whole() -> AsyncIterator[bytes]:
         yield body
 
+    _, parameters = parse_options_header(request.headers["content-type"])
+    if parameters.get(b"charset", b"utf-8").lower() not in _CHARSETS:
+        raise InvalidRequestError("Invalid request: the form must be UTF-8")
     fields: list[tuple[str, str]] = []
     files: dict[str, tuple[str, bytes]] = {}
     try:
