@@ -68,6 +68,38 @@ def test_large_heads_and_broken_requests_are_refused_in_json(server: RunningServ
     assert works(server)
 
 
+def test_the_offer_of_another_protocol_is_ignored(server: RunningServer) -> None:
+    """Java's client makes it with every request: the body is none of the other protocol."""
+    body = json.dumps(ASKED).encode()
+    head = (
+        b"POST /translate HTTP/1.1\r\nhost: x\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\n"
+        b"HTTP2-Settings: AAMAAABkAAQ\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+    )
+    assert json.loads(exchange(server, head + body).partition(b"\r\n\r\n")[2]) == {"translatedText": TARGETS[0]}
+
+
+def test_the_answer_to_a_body_that_is_too_large_arrives(server: RunningServer) -> None:
+    """Closing the connection while the body still comes would reset it, and the client would often lose the answer."""
+    for path, status in (("/translate", 413), ("/nothing", 404)):
+        for _ in range(3):
+            answer = httpx2.post(f"{server.url}{path}", content=bytes(24_000_000))
+            assert (answer.status_code, list(answer.json())) == (status, ["error"])
+    assert works(server)
+
+
+def test_a_head_behind_a_running_request_is_limited_too(server: RunningServer) -> None:
+    body = json.dumps({**ASKED, "q": BOOK}).encode()
+    head = b"POST /translate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(head % len(body) + body)
+        connection.sendall(b"GET /health HTTP/1.1\r\nx-endless: ")
+        with contextlib.suppress(ConnectionError):
+            for _ in range(100):
+                connection.sendall(b"y" * 65_536)
+            assert b" 431 " in connection.recv(1000)
+    assert works(server)
+
+
 def test_connections_beyond_the_limit_are_told_to_come_back(small_folder: Path, tmp_path: Path) -> None:
     with running_server(small_folder, tmp_path, connections=3) as server, contextlib.ExitStack() as held:
         for _ in range(3):
