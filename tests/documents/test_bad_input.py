@@ -80,7 +80,11 @@ CASES: dict[str, tuple[str, Callable[[], bytes], str]] = {
         "encoding undefined",
     ),
     "not an encoding of text": ("a.html", lambda: b"<meta charset=rot13><p>Hello</p>", "not an encoding of text"),
-    "an encoding of domain names": ("a.html", lambda: b"<meta charset=punycode><p>Hello-</p>", "not for files: punycode"),
+    "an encoding of domain names": (
+        "a.html",
+        lambda: b"<meta charset=punycode><p>Hello-</p>",
+        "not for files: punycode",
+    ),
     "an encoding of domain names in XML": (
         "a.xlf",
         lambda: b'<?xml version="1.0" encoding="punycode"?><xliff/>-',
