@@ -48,6 +48,20 @@ def test_a_translation_has_the_terms_of_its_glossary(client: TestClient) -> None
     assert refused(client.post("/v2/translate", json={**asked, "glossary_id": "unknown"}), 404)
 
 
+def test_a_request_may_name_several_glossaries(client: TestClient) -> None:
+    """The official clients send a list with texts, and one field with commas with documents."""
+    first, second = made(client, entries="cat\tHund"), made(client, entries="cat\tMaus\nhouse\tZelt")
+    asked = {"text": ["The cat sees the house."], "source_lang": "EN", "target_lang": "DE"}
+    for ids in ([first, second], f"{first},{second}"):
+        [text] = translated(client.post("/v2/translate", json={**asked, "glossary_ids": ids}))
+        assert "Hund" in text
+        assert "Zelt" in text
+        assert "Maus" not in text
+    assert "at most 5" in refused(client.post("/v2/translate", json={**asked, "glossary_ids": [first] * 6}))
+    for wrong in ({"a": 1}, 5, [None]):
+        assert "list of strings" in refused(client.post("/v2/translate", json={**asked, "glossary_ids": wrong}))
+
+
 def test_entries_may_be_comma_separated_and_name_their_languages(client: TestClient) -> None:
     id = made(client, entries='"cat, small",Katze,en,de\n', entries_format="csv")
     assert client.get(f"/v2/glossaries/{id}/entries").text == "cat, small\tKatze"

@@ -26,6 +26,8 @@ from headwise.serve.translate_request import AUTO
 from headwise.text.language.codes import short_code
 
 LONGEST_NAME = 1_024
+MOST_GLOSSARIES = 5
+"""Glossaries of one request."""
 TSV = "text/tab-separated-values"
 
 
@@ -59,8 +61,8 @@ class GlossaryRoutes:
     async def create(self, request: Request) -> Response:
         """POST /v2/glossaries"""
         service = self._service
-        fields = await read_fields(request, service.settings)
         client = self._admit(request)
+        fields = await read_fields(request, service.settings)
         service.check_open()
         name = fields.text("name")
         if len(name) > LONGEST_NAME:
@@ -99,16 +101,25 @@ class GlossaryRoutes:
 
 
 def glossary_terms(service: Service, client: Client, fields: GivenFields, source: str, target: str) -> Terms:
-    """The terms of the glossary that a request names; none without one."""
-    id = fields.text("glossary_id", "")
-    if not id:
+    """The terms of the glossaries that a request names, of which the first that has a term counts; none without one."""
+    value = fields.values.get("glossary_ids") or fields.text("glossary_id", "")
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+        raise InvalidRequestError("Parameter 'glossary_ids' must be a list of strings.")
+    ids = [id.strip() for each in listed for id in each.split(",") if id.strip()]
+    if not ids:
         return ()
     if source == AUTO:
-        raise InvalidRequestError("Invalid request: glossary_id needs source_lang")
-    found = service.glossaries.get(client.key, id)
-    if (found.source, found.target) != (short_code(source), short_code(target)):
-        raise InvalidRequestError("Invalid request: the glossary is of another language pair")
-    return found.terms
+        raise InvalidRequestError("Invalid request: a glossary needs source_lang")
+    if len(ids) > MOST_GLOSSARIES:
+        raise InvalidRequestError(f"Invalid request: glossary_ids must have at most {MOST_GLOSSARIES} glossaries")
+    terms: dict[str, str] = {}
+    for id in ids:
+        found = service.glossaries.get(client.key, id)
+        if (found.source, found.target) != (short_code(source), short_code(target)):
+            raise InvalidRequestError("Invalid request: the glossary is of another language pair")
+        terms = dict(found.terms) | terms
+    return tuple(terms.items())
 
 
 def _rows(text: str, form: str) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from headwise.serve.http.given_fields import GivenFields
 from headwise.serve.service_errors import InvalidRequestError
 from headwise.serve.translate_request import AUTO, RequestOptions
 
-REPEATED = ("text", "ignore_tags", "splitting_tags", "non_splitting_tags")
+REPEATED = ("text", "glossary_ids", "ignore_tags", "splitting_tags", "non_splitting_tags")
 """Fields that a form may have several times."""
 FORMALITIES = {"", "default", "more", "less", "prefer_more", "prefer_less"}
 

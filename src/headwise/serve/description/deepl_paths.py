@@ -75,6 +75,7 @@ def _translate() -> Schema:
             "context": maybe(STRING),
             "model_type": maybe(STRING),
             "glossary_id": maybe(STRING),
+            "glossary_ids": maybe(one_or_list(STRING)),
             "show_billed_characters": maybe(ANYTHING),
         },
     )
@@ -144,6 +145,7 @@ def _documents() -> Schema:
             "filename": STRING,
             "formality": choice("default", "prefer_more", "prefer_less"),
             "glossary_id": STRING,
+            "glossary_ids": STRING,
             "output_format": STRING,
             "columns": COLUMNS,
         },
