@@ -51,8 +51,8 @@ class DeepL:
 
     async def translate(self, request: Request) -> Response:
         """POST /v2/translate"""
-        fields = await read_fields(request, self._service.settings, repeated=REPEATED)
         client = self._gate.admit(request, deepl_key(request))
+        fields = await read_fields(request, self._service.settings, repeated=REPEATED)
         texts = given_texts(fields)
         source, target = languages(fields)
         check_formality(fields)
@@ -68,8 +68,8 @@ class DeepL:
 
     async def languages(self, request: Request) -> Response:
         """GET /v2/languages, or POST, with the fields in the body"""
-        fields = await read_fields(request, self._service.settings)
         self._gate.admit(request, deepl_key(request))
+        fields = await read_fields(request, self._service.settings)
         kind = fields.text("type", "source")
         if kind not in ("source", "target"):
             raise InvalidRequestError("Value for 'type' must be source or target.")

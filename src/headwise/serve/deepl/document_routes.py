@@ -46,8 +46,8 @@ class DocumentRoutes:
         service, settings = self._service, self._service.settings
         if not settings.files:
             raise ForbiddenError("Documents are not translated on this server.")
-        fields = await read_fields(request, settings, files=True)
         client = self._gate.admit(request, deepl_key(request))
+        fields = await read_fields(request, settings, files=True)
         service.check_open()
         if "file" not in fields.files:
             raise InvalidRequestError("Parameter 'file' not specified.")
@@ -88,8 +88,8 @@ class DocumentRoutes:
 
     async def _handle(self, request: Request) -> tuple[str, str]:
         """The id and the key of the document that a request is about."""
-        fields = await read_fields(request, self._service.settings)
         self._gate.admit(request, deepl_key(request))
+        fields = await read_fields(request, self._service.settings)
         return request.path_params["id"], fields.text("document_key")
 
 
