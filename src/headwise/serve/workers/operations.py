@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cached_property, lru_cache
@@ -60,8 +61,8 @@ class Operations:
             return {"refused": str(error)}
         except MemoryError:
             return {"failed": "out of memory"}
-        except Exception as error:  # a bug must cost one batch, not the server
-            return {"failed": f"{type(error).__name__}: {error}"}
+        except Exception as error:  # a bug must cost one batch, not the server; its message may quote a user's text
+            return {"failed": f"{type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}"}
 
     def translate(self, message: Json) -> Json:
         """Translate sentences that have the same model, direction and options; `seconds` without loading the model."""
