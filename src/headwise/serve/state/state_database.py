@@ -27,6 +27,7 @@ class StateDatabase:
         if self._open is None:
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._path.touch(mode=0o600)  # it holds texts of users; SQLite gives its other files the same mode
                 database = sqlite3.connect(self._path, timeout=5.0, check_same_thread=False)
                 database.execute("PRAGMA journal_mode = WAL")  # readers do not wait for writers
                 database.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
