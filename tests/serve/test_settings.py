@@ -32,6 +32,11 @@ def test_strings_stay_strings() -> None:
         ({"HEADWISE_SERVE_FILES": "perhaps"}, "serve.files must be true or false"),
         ({"HEADWISE_SERVE_LOG": "loud"}, "serve.log must be one of warning, info, debug"),
         ({"HEADWISE_SERVE_TIMEOUT": "0"}, "serve.timeout must be above 0"),
+        (
+            {"HEADWISE_SERVE_TRUSTED_PROXIES": "10.0.0.1, nginx"},
+            "serve.trusted_proxies must have addresses or networks",
+        ),
+        ({"HEADWISE_SERVE_TRUSTED_PROXIES": "10.0.0.1/8"}, "not '10.0.0.1/8'"),
     ],
 )
 def test_mistakes_are_named(environment: dict[str, str], message: str) -> None:
@@ -39,6 +44,11 @@ def test_mistakes_are_named(environment: dict[str, str], message: str) -> None:
         load_settings(environment=environment)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_proxies_are_addresses_or_networks() -> None:
+    for given in ("", "*", "127.0.0.1", "::1, 10.0.0.0/8 ,"):
+        assert load_settings(options={"trusted_proxies": given}).trusted_proxies == given
 
 
 def test_every_setting_is_an_option_with_a_line_of_help() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -95,13 +96,24 @@ class ServeSettings(Checked):
     suggestions: bool = False
     """Accept corrections (/suggest), which answer the next request for the same text"""
     trusted_proxies: str = ""
-    """Addresses of proxies whose X-Forwarded-For is trusted, separated by commas"""
+    """Addresses or networks of proxies whose X-Forwarded-For is trusted, separated by commas"""
     cors: str = ""
     """Origins whose pages may call the API, separated by commas; *: any"""
     log: Literal["warning", "info", "debug"] = "info"
     """What is logged: warning, info or debug"""
     log_texts: bool = False
     """Log the texts of requests, at level debug"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for proxy in filter(None, map(str.strip, self.trusted_proxies.split(","))):
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError:  # a name would match no connection, and all clients would look like one
+                if self.trusted_proxies.strip() != "*":
+                    raise ConfigError(
+                        f"{self.where}trusted_proxies must have addresses or networks such as 10.0.0.0/8, not {proxy!r}"
+                    ) from None
 
     @property
     def state_folder(self) -> Path:

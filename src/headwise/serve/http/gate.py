@@ -55,6 +55,8 @@ class Gate:
             address = ipaddress.ip_address(host)
         except ValueError:
             return f"address {host}"
+        if address.version == 6 and address.ipv4_mapped:
+            address = address.ipv4_mapped
         if address.version == 6:
             return f"address {ipaddress.ip_network((host.partition('%')[0], 64), strict=False)}"
         return f"address {address}"
