@@ -36,6 +36,8 @@ LOG = logging.getLogger("headwise.serve")
 LOOK_EVERY = 2.0
 """Seconds between two looks at the models folder."""
 MEGABYTE = 1_000_000
+LONG_TEXT = 20_000
+"""Characters from which on texts are split into sentences in a thread: a book takes a second."""
 THREADS = 2
 """Threads per worker, if the settings do not say."""
 
@@ -180,7 +182,11 @@ class Service:
         for step in steps:
             last = step is steps[-1]
             chosen = options if last else replace(options, alternatives=0, alignments=False, prefix="")
-            parts = [sentences_of(_joined(each).text) for each in found]
+            given = [_joined(each).text for each in found]
+            if sum(map(len, given)) > LONG_TEXT:
+                parts = await asyncio.to_thread(lambda given=given: [sentences_of(text) for text in given])  # type: ignore[misc]
+            else:
+                parts = [sentences_of(text) for text in given]
             results = await self._translate_parts(parts, step, chosen, client)
             found = [
                 [

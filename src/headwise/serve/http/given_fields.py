@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,9 @@ from headwise.serve.service_errors import InvalidRequestError
 from headwise.serve.settings import ServeSettings
 
 MEGABYTE = 1_000_000
+LONG_FORM = 100_000
+"""Bytes of a form from which on it is decoded in a thread: eight megabytes of %C3%A4 would stop the server for seconds.
+"""
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ async def read_fields(
     if kind == "multipart/form-data":
         given, uploads = await parse_multipart(request, body)
     elif kind in ("application/x-www-form-urlencoded", ""):
-        given = parse_form(body)
+        given = await asyncio.to_thread(parse_form, body) if len(body) > LONG_FORM else parse_form(body)
     elif body:
         raise InvalidRequestError("Invalid request: the body must be a form or JSON")
     query = parse_form(request.scope["query_string"])
