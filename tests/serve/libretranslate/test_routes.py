@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import zipfile
 from typing import Any
@@ -229,12 +230,14 @@ def test_a_correction_answers_the_next_exact_request(client: TestClient, shared_
     other = client.post("/translate", json={**given, "target": "it"}).json()
     assert other["translatedText"] != "Guten Morgen."
     assert refused(client.post("/suggest", data=given)) == "Invalid request: missing s parameter"
-    # Durable: whoever opens the file next finds it.
+    # Durable: whoever opens the file next finds it, and only the owner can.
     from headwise.serve.state.corrections import Corrections
 
     stored = Corrections(shared_service.settings.state_folder)
     assert stored.find("en", "de", "Good morning.") == "Guten Morgen."
     stored.close()
+    if os.name == "posix":
+        assert (shared_service.settings.state_folder / "corrections.sqlite").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_file_is_translated_and_downloaded(client: TestClient) -> None:
