@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp
 
 from headwise.serve.deepl.deepl_routes import DeepL
@@ -58,13 +59,22 @@ def make_app(service: Service) -> ASGIApp:
 
     def render(request: Request, error: Exception) -> Response:
         found = _as_service_error(error)
-        return error_answer(found, _api_of(request.url.path, apis).error_body(found))
+        answer = error_answer(found, _api_of(request.url.path, apis).error_body(found))
+        if isinstance(found, WrongMethodError):
+            answer.headers["Allow"] = ", ".join(_methods(request, routes))
+        return answer
 
     handlers = {ServiceError: render, HTTPException: render, Exception: render}  # the last is raised again, and logged
     app: ASGIApp = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     if origins := [each.strip() for each in service.settings.cors.split(",") if each.strip()]:
         app = CORSMiddleware(app, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
     return Edge(app, service.counters, log_texts=service.settings.log_texts)
+
+
+def _methods(request: Request, routes: Sequence[BaseRoute]) -> list[str]:
+    """The methods that the path of a request has."""
+    found = (each for each in routes if isinstance(each, Route) and each.matches(request.scope)[0] is not Match.NONE)
+    return sorted({method for route in found for method in route.methods or ()})
 
 
 def _api_of(path: str, apis: Sequence[Api]) -> Api:

@@ -201,6 +201,8 @@ def test_malformed_forms_are_errors_of_the_client(client: TestClient, body: byte
 def test_unknown_pages_and_methods_are_json_too(client: TestClient) -> None:
     assert refused(client.get("/nothing"), 404) == "Not Found"
     assert refused(client.get("/translate"), 405) == "Method Not Allowed"
+    for path, methods in (("/translate", "POST"), ("/v2/glossaries", "GET, HEAD, POST")):
+        assert client.put(path).headers["allow"] == methods
     assert refused(client.get("/download_file/..%2F..%2Fetc%2Fpasswd"), 404)
     assert refused(client.post("/translate", json={"q": "x" * 9_000_000}), 413) == "the body is larger than 8 MB"
 
