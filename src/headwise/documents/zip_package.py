@@ -11,7 +11,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from headwise.errors import DataError
 
@@ -59,16 +59,18 @@ class ZipPackage:
 
     def read(self, name: str) -> bytes:
         """The contents of one part."""
+        return b"".join(self.pieces(name))
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """The contents of one part in pieces of at most a megabyte."""
         if name not in self._parts:
             raise DataError(f"the file has no part {name!r}: it is incomplete or of another type")
-        chunks: list[bytes] = []
         try:
             with self._file.open(self._parts[name]) as part:
-                while chunk := part.read(_CHUNK):  # in chunks, since the size that a part claims may be wrong
-                    chunks.append(chunk)
+                while piece := part.read(_CHUNK):  # in pieces, since the size that a part claims may be wrong
+                    yield piece
         except _ZIP_FAULTS as error:
             raise DataError(f"part {name!r} of the file is damaged") from error
-        return b"".join(chunks)
 
     def write(self, changed: Mapping[str, bytes]) -> bytes:
         """The file with these parts changed. Names, order, dates, kinds of compression and attributes stay."""

@@ -33,6 +33,8 @@ from headwise.serve.service_errors import (
     WrongMethodError,
 )
 
+MEGABYTE = 1_000_000
+
 
 def make_app(service: Service) -> ASGIApp:
     """The application of a service, which runs from the application's start to its end."""
@@ -68,7 +70,8 @@ def make_app(service: Service) -> ASGIApp:
     app: ASGIApp = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     if origins := [each.strip() for each in service.settings.cors.split(",") if each.strip()]:
         app = CORSMiddleware(app, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
-    return Edge(app, service.counters, log_texts=service.settings.log_texts)
+    settings = service.settings
+    return Edge(app, service.counters, settings.bodies_total * MEGABYTE, log_texts=settings.log_texts)
 
 
 def _methods(request: Request, routes: Sequence[BaseRoute]) -> list[str]:

@@ -15,6 +15,7 @@ from headwise.documents.formats.format_table import BY_SUFFIX, output_suffix
 from headwise.documents.formats.html import read_fragment
 from headwise.documents.translate_document import DocumentOptions, open_document
 from headwise.documents.translate_texts import Languages, translate_texts
+from headwise.documents.zip_package import ZipPackage
 from headwise.errors import ConfigError, DataError
 from headwise.extras import EXTRAS, command_for, installed
 from headwise.serve.clients import Client
@@ -34,6 +35,9 @@ HTML_THREADS = 64
 """Requests with HTML that are read and written at a time; most of their time they wait."""
 FILE_THREADS = 4
 """Documents that are read and written at a time."""
+MOST_TAGS = 3_000_000
+"""Tags of a document, unpacked; a book of a thousand pages has about a million. Each takes up to 500 bytes of memory,
+and a small zip file can hold any number."""
 MEGABYTE = 1_000_000
 
 
@@ -119,6 +123,8 @@ class DocumentService:
         def whole(remote: RemoteTranslator) -> bytes:
             chosen = DocumentOptions(source=short_code(source) if known else None, target=code, columns=options.columns)
             try:
+                if _tags(data) > MOST_TAGS:
+                    raise TooLargeError(f"the document has more than {MOST_TAGS:,} tags")
                 document = open_document(data, f"document{suffix}", chosen)
                 segments = document.segments
                 count(sum(len(each.text) for each in segments))
@@ -150,3 +156,13 @@ class DocumentService:
         """End the threads."""
         for threads in (self._html, self._files):
             threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _tags(data: bytes) -> int:
+    """How many tags a file has at most, with those in its parts if it is a zip file."""
+    found = data.count(b"<")
+    try:
+        package = ZipPackage(data)
+    except DataError:  # its reader, too, will refuse it, or it is no zip file
+        return found
+    return found + sum(piece.count(b"<") for name in package.names for piece in package.pieces(name))

@@ -75,6 +75,8 @@ class ServeSettings(Checked):
     """Largest body of a request, in megabytes"""
     file_limit: Positive = 50.0
     """Largest uploaded document, in megabytes"""
+    bodies_total: Positive = 500.0
+    """Most megabytes of the bodies of all running requests; beyond that, requests are refused (503)"""
     files: bool = True
     """Translate documents (/translate_file)"""
     file_life: Positive = 1800.0

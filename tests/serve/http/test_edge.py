@@ -1,9 +1,13 @@
 """Failures at the edge of the application: JSON for the client, and where they happened for the log."""
 
+from pathlib import Path
+
 import pytest
 from starlette.testclient import TestClient
 
+from headwise.serve.app import make_app
 from headwise.serve.service import Service
+from headwise.serve.settings import ServeSettings
 
 
 @pytest.mark.parametrize(
@@ -29,3 +33,14 @@ def test_an_unexpected_failure_is_json_without_details(
     assert "KeyError: (message withheld)" in caplog.text
     assert "in fail" in caplog.text
     assert "a text of a user" not in caplog.messages[-1].partition("\n")[0]
+
+
+def test_the_bodies_of_all_requests_together_have_a_limit(small_folder: Path, tmp_path: Path) -> None:
+    service = Service(ServeSettings(models=str(small_folder), state=str(tmp_path), bodies_total=0.01))
+    client = TestClient(make_app(service))
+    for _ in range(3):
+        assert client.post("/detect", json={"q": "a" * 8_000}).status_code == 200
+        answer = client.post("/detect", json={"q": "a" * 12_000})
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+        assert "too much is being sent" in answer.json()["error"]
+    assert service.counters.refusals["bodies"] == 3

@@ -298,6 +298,19 @@ def test_a_format_whose_package_is_missing_names_the_extra(
     assert ".docx" in suffixes
 
 
+def test_a_small_file_with_millions_of_tags_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read, each tag takes fifty times its bytes."""
+    monkeypatch.setattr(document_service, "MOST_TAGS", 100_000)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(2):
+            archive.writestr(f"{number}.bin", b"<p/>" * 60_000)
+    assert len(packed.getvalue()) < 2_000
+    for name, data in (("a.docx", packed.getvalue()), ("a.html", b"<p>" * 120_000)):
+        answer = client.post("/translate_file", files={"file": (name, data)}, data={"source": "en", "target": "de"})
+        assert refused(answer, 413) == "the document has more than 100,000 tags"
+
+
 def test_a_zip_without_a_document_is_refused(client: TestClient) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

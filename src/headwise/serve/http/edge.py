@@ -1,5 +1,7 @@
 """The edge of the application: every response has the security headers, every failure is JSON, every request counts.
 
+The bodies of all running requests together have a limit: many clients that upload at once must not fill the memory.
+
 The log has routes and statuses, never paths as sent, texts, keys or addresses.
 """
 
@@ -12,6 +14,7 @@ import traceback
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwise.serve.counters import Counters
+from headwise.serve.service_errors import UnavailableError
 
 LOG = logging.getLogger("headwise.serve")
 
@@ -25,22 +28,39 @@ HEADERS = {
 }
 """Headers of every response that does not set its own."""
 
+RETRY = 2.0
+"""Seconds after which a client that was refused may try again."""
+
 _FAILED = b'{"error": "the server failed: see its log"}'
 
 
 class Edge:
-    """ASGI middleware: security headers, failures as JSON, counted requests."""
+    """ASGI middleware: security headers, failures as JSON, counted requests, limited bodies."""
 
-    def __init__(self, app: ASGIApp, counters: Counters, *, log_texts: bool = False) -> None:
+    def __init__(self, app: ASGIApp, counters: Counters, bodies: float, *, log_texts: bool = False) -> None:
+        """`bodies`: bytes of the bodies of all running requests."""
         self._app = app
         self._counters = counters
+        self._bodies = bodies
+        self._held = 0
         self._log_texts = log_texts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 0
+        began, status, held = time.perf_counter(), 0, 0
+
+        async def limited() -> Message:
+            nonlocal held
+            message = await receive()
+            size = len(message.get("body", b""))
+            held += size
+            self._held += size
+            if size and self._held > self._bodies:
+                self._counters.refused("bodies")
+                raise UnavailableError("the server is busy: too much is being sent to it", retry_after=RETRY)
+            return message
 
         async def checked(message: Message) -> None:
             nonlocal status
@@ -52,7 +72,7 @@ class Edge:
             await send(message)
 
         try:
-            await self._app(scope, receive, checked)
+            await self._app(scope, limited, checked)
         except Exception as error:
             log_failure("", error, log_texts=self._log_texts)
             if not status:
@@ -60,6 +80,7 @@ class Edge:
                 await checked({"type": "http.response.start", "status": 500, "headers": head})
                 await checked({"type": "http.response.body", "body": _FAILED})
         finally:
+            self._held -= held
             route = getattr(scope.get("route"), "path", "other")
             seconds = time.perf_counter() - began
             self._counters.request(route, status or 499, seconds)
