@@ -1,7 +1,7 @@
 """Long texts become sentences, and their translations texts again."""
 
 from headwise.decode.translation import Translation
-from headwise.serve.scheduling.long_texts import SHORT, join_sentences, sentences_of
+from headwise.serve.scheduling.long_texts import LONGEST, SHORT, join_sentences, sentences_of
 
 TEXT = "First sentence here.\n\nSecond one, in a new paragraph. And a third!"
 
@@ -17,6 +17,16 @@ def test_the_sentences_of_a_text_with_their_white_space_are_the_text() -> None:
         parts = sentences_of(text)
         same = [Translation(part.text, -1.0) for part in parts]
         assert join_sentences(parts, same).text == text.strip()
+        assert "".join(part.text + part.separator for part in parts) == text
+
+
+def test_no_sentence_keeps_a_worker_for_long() -> None:
+    """A text without full stops, such as a list or binary data, is one sentence of any length."""
+    for unit in ("x", "some words ", "clauses, ", "，。x"):
+        text = (unit * 20_000)[:20_000]
+        parts = sentences_of(text)
+        assert max(len(part.text) for part in parts) <= LONGEST
+        assert len(parts) < 100 or "。" in unit
         assert "".join(part.text + part.separator for part in parts) == text
 
 

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 from headwise.decode.text_parts import TextPart, join_parts
 from headwise.decode.translation import Translation
-from headwise.text.sentences import split
+from headwise.text.sentences import cut, split
 
 SHORT = 300
 """Characters of a text that is translated as it is; a longer one, or one of several lines, is split into sentences."""
+LONGEST = 1_000
+"""Characters of a sentence that is translated in one go, which nothing can interrupt; a longer one is cut. Without a
+full stop, a text of a megabyte would keep a worker for an hour."""
 
 
 def sentences_of(text: str) -> list[TextPart]:
@@ -18,7 +21,8 @@ def sentences_of(text: str) -> list[TextPart]:
         return []
     if len(text) <= SHORT and "\n" not in text:
         return [TextPart(text, "", [])]
-    return [TextPart(piece.text, piece.separator, []) for piece in split(text) if piece.text.strip()]
+    pieces = (piece for sentence in split(text) for piece in cut(sentence, len, LONGEST))
+    return [TextPart(piece.text, piece.separator, []) for piece in pieces if piece.text.strip()]
 
 
 def join_sentences(parts: Sequence[TextPart], found: Sequence[Translation]) -> Translation:
