@@ -23,6 +23,8 @@ UNSUPPORTED: dict[str, tuple[Any, ...]] = {
     "tools": ([],),
     "functions": ([],),
     "suffix": ("",),
+    "echo": (False,),
+    "best_of": (1,),
     "response_format": ({"type": "text"},),
 }
 """Fields that no model here can obey, with the values that ask for nothing."""
