@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -167,6 +167,8 @@ def test_vectors_are_those_of_the_embedder(texts: TestClient) -> None:
         {"stop": ["a"] * 5},
         {"stop": [1]},
         {"logprobs": 3},
+        {"echo": True},
+        {"best_of": 2},
         {"stream": "yes"},
         {"stream_options": [1]},
         {"seed": 10**30},
@@ -223,6 +225,36 @@ def test_a_worker_that_cannot_be_started_is_not_waited_for_without_end(
         monkeypatch.setattr(text_models.Worker, "run", never)
         answer = client.post("/v1/embeddings", json={"model": "reader", "input": "x"})
         assert "try again" in refused(answer, 503)["message"]
+
+
+def test_a_stream_whose_client_leaves_before_its_turn_is_given_up(
+    texts: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_up: list[bool] = []
+
+    async def generate(*given: Any) -> AsyncGenerator[str, None]:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            given_up.append(True)
+        yield ""
+
+    monkeypatch.setattr(service.texts, "generate", generate)
+    body = json.dumps({**ASKED, "stream": True}).encode()
+    messages = iter([{"type": "http.request", "body": body}])
+    scope = {"type": "http", "method": "POST", "path": "/v1/completions", "query_string": b"", "headers": []}
+
+    async def ask() -> None:
+        async def receive() -> dict[str, Any]:
+            return next(messages, {"type": "http.disconnect"})
+
+        async def send(message: Any) -> None: ...
+
+        async with asyncio.timeout(5):
+            await texts.app(scope, receive, send)
+
+    asyncio.run(ask())
+    assert given_up == [True]
 
 
 def test_a_wrong_key_is_unauthorized(service: Service, tmp_path: Path) -> None:

@@ -104,7 +104,9 @@ class OpenAI:
         if not fields.flag("stream"):
             return json_answer(await while_connected(request, answer.whole()))
         events = answer.events()
-        first = await anext(events)  # an error before any text is an answer with its own status
+        first = await while_connected(
+            request, _first(events)
+        )  # an error before any text is an answer with its own status
         if answer.failed is not None:
             raise answer.failed
         return StreamingResponse(_from_first(first, events), media_type="text/event-stream")
@@ -140,6 +142,10 @@ def _packed(vector: list[float]) -> str:
     if sys.byteorder == "big":
         values.byteswap()
     return base64.b64encode(values.tobytes()).decode("ascii")
+
+
+async def _first(events: AsyncGenerator[str, None]) -> str:
+    return await anext(events)
 
 
 async def _from_first(first: str, rest: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
