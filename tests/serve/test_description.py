@@ -40,6 +40,9 @@ def test_it_has_the_paths_and_methods_of_the_server(shared_service: Service) -> 
 
 def test_its_schemas_are_valid_and_its_references_lead_somewhere(client: TestClient) -> None:
     assert client.get("/spec").json() == SPEC
+    page = client.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert all(f"<code>{path}</code>" in page.text for path in SPEC["paths"])
     for path, operations in SPEC["paths"].items():
         for method, described in operations.items():
             contents = [*described["responses"].values(), described.get("requestBody", {})]

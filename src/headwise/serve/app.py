@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from headwise.serve.deepl.deepl_routes import DeepL
 from headwise.serve.deepl.document_jobs import DocumentJobs
-from headwise.serve.description.openapi import description_route
+from headwise.serve.description.openapi import description_routes
 from headwise.serve.http.answers import Api, error_answer
 from headwise.serve.http.edge import Edge
 from headwise.serve.http.gate import Gate
@@ -49,7 +49,7 @@ def make_app(service: Service) -> ASGIApp:
     routes = [
         *Page().routes(),
         *StatusPages(service).routes(),
-        description_route(service.settings),
+        *description_routes(service.settings),
         *(route for api in apis for route in api.routes),
     ]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
+
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from headwise import __version__
@@ -43,10 +45,27 @@ def openapi(settings: ServeSettings) -> Schema:
     }
 
 
-def description_route(settings: ServeSettings) -> Route:
-    """GET /spec"""
+def description_routes(settings: ServeSettings) -> list[Route]:
+    """GET /spec, and /docs for people"""
 
     async def spec(request: Request) -> Response:
         return json_answer(openapi(settings))
 
-    return Route("/spec", spec, methods=["GET"])
+    async def docs(request: Request) -> Response:
+        return HTMLResponse(docs_page(openapi(settings)))
+
+    return [Route("/spec", spec, methods=["GET"]), Route("/docs", docs, methods=["GET"], include_in_schema=False)]
+
+
+def docs_page(description: Schema) -> str:
+    """A page with all routes of a description, without scripts and styles: the server's policy allows none."""
+    rows = "\n".join(
+        f"<tr><td>{method.upper()}<td><code>{html.escape(path)}</code><td>{html.escape(operation['summary'])}"
+        for path, operations in description["paths"].items()
+        for method, operation in operations.items()
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>Headwise API</title>\n<h1>Headwise API</h1>\n'
+        '<p>Fields and answers are in the <a href="spec">OpenAPI description</a>.\n'
+        f"<table>\n{rows}\n</table>\n"
+    )
