@@ -7,7 +7,7 @@ from headwise.documents.marked_text import MarkedText
 
 
 @pytest.mark.parametrize(
-    ("text", "language", "kept"),
+    ("text", "languages", "kept"),
     [
         ("Peace is שָׁלוֹם.", "en", ["שָׁלוֹם"]),
         ("“Война и мир” and мир", "en", ["Война и мир", "мир"]),
@@ -21,14 +21,16 @@ from headwise.documents.marked_text import MarkedText
         ("नमस्ते means hello", "hi", []),
         ("Это Microsoft и 東京", "ru", ["東京"]),
         ("Это Microsoft Office", "ru", []),
-        ("मैं Microsoft Office में हूँ।", "auto", []),
-        ("Peace is called שלום.", "auto", ["שלום"]),
+        ("मैं Microsoft Office में हूँ।", "", []),
+        ("Peace is called שלום.", "", ["שלום"]),
+        ("שלום, мир, शांति", "en hi", ["שלום, мир"]),
+        ("Это Microsoft и 東京", "xx", ["東京"]),
         ("the angle α, 5 µm, 3 Ω, Πλάτων", "en", ["Πλάτων"]),
         ("Größe, naïve, œuvre, l’été, ﬁne", "en", []),
         ("👍🏽 ok", "en", []),
     ],
 )
-def test_words_of_other_scripts_are_kept(text: str, language: str, kept: list[str]) -> None:
-    found = keep_foreign(MarkedText([text]), language)
+def test_words_of_other_scripts_are_kept(text: str, languages: str, kept: list[str]) -> None:
+    found = keep_foreign(MarkedText([text]), languages.split())
     assert [part.text for part in found.kept] == kept
     assert found.text == text

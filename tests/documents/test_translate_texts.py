@@ -81,6 +81,12 @@ def test_an_emoji_after_a_kept_part_leaves_its_space() -> None:
     assert "see %s now" in translator.seen
 
 
+def test_a_number_has_a_space_behind_it_and_a_name_may_have_a_hyphen() -> None:
+    hyphened = translator_of(lambda text: re.sub(r"([d}]) (?=\w)", r"\1-", text))
+    found = translate_texts(hyphened, [MarkedText(["{count} files, %d-fold"]), MarkedText(["the {name} file"])])
+    assert [each.text.text for each in found] == ["{count} files, %d-fold", "the {name}-file"]
+
+
 def test_sentences_are_translated_one_by_one_and_once() -> None:
     translator = FunctionTranslator(str.upper)
     texts = [MarkedText(["One is here. Two is there."]), MarkedText(["Two is there."]), MarkedText(["12. 13."])]

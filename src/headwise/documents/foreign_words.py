@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 
-from headwise.decode.auto_source import AUTO_SOURCE
 from headwise.documents.marked_text import Kept, MarkedText, Part
 from headwise.documents.placeholders import Literal
 
@@ -21,21 +20,24 @@ _OTHER_LETTERS = re.compile("[\u0370-\u1dff\u2100-\u214f\u2c80-\ua63f\ua800-\ufd
 _ALIKE = {"HIRAGANA": _EAST_ASIAN, "KATAKANA": _EAST_ASIAN, "HANGUL": _EAST_ASIAN, "BOPOMOFO": _EAST_ASIAN}
 _BETWEEN = re.compile(r"[\s\d,.:;!?'’\"·،؛。、・—–-]*")
 _AFTER = re.compile(r"[。！？」』）、؟]*")
-_SCRIPTS = dict.fromkeys(("en", "de", "fr", "it", "es", "pt", "nl", "sv", "da", "pl", "cs"), _LATIN)
-_SCRIPTS |= {"hi": "DEVANAGARI"}
+_SCRIPTS = dict.fromkeys(("en", "de", "fr", "it", "es", "pt", "nl", "sv", "da", "pl", "cs", "ro", "hu", "fi"), _LATIN)
+_SCRIPTS |= {"hi": "DEVANAGARI", "ru": "CYRILLIC", "uk": "CYRILLIC", "el": "GREEK", "he": "HEBREW", "ar": "ARABIC"}
+_SCRIPTS |= dict.fromkeys(("zh", "ja", "ko"), _EAST_ASIAN)
 """Scripts of some languages; in others, the script of most words that are not Latin is that of the text."""
 SURELY_LATIN = 0.7
 """Share of Latin words at which a text of an unknown language is taken to be in a language that is written so."""
 
 
-def keep_foreign(text: MarkedText, language: str = "") -> MarkedText:
-    """The text, which is in this language if it is known, with words of other scripts as kept parts."""
+def keep_foreign(text: MarkedText, languages: Collection[str] = ()) -> MarkedText:
+    """The text, which is in one of these languages if any are known, with words of other scripts as kept parts."""
     strings = [part for part in text.parts if isinstance(part, str)]
     if not any(map(_OTHER_LETTERS.search, strings)):
         return text
-    main = _SCRIPTS.get(language) or _most_frequent(strings, is_known=language not in ("", AUTO_SOURCE))
+    scripts = {_SCRIPTS.get(language, "") for language in languages} | {_LATIN}
+    if not languages or "" in scripts:
+        scripts = {_most_frequent(strings, is_known=len(languages) == 1), _LATIN}
     return MarkedText(
-        found for part in text.parts for found in (_found(part, main) if isinstance(part, str) else [part])
+        found for part in text.parts for found in (_found(part, scripts) if isinstance(part, str) else [part])
     )
 
 
@@ -47,20 +49,20 @@ def _most_frequent(strings: list[str], is_known: bool) -> str:
     return max(words, key=lambda script: words[script], default=_LATIN)
 
 
-def _found(text: str, main: str) -> Iterator[Part]:
+def _found(text: str, scripts: Collection[str]) -> Iterator[Part]:
     end = 0
-    for start, stop in _phrases(text, main):
+    for start, stop in _phrases(text, scripts):
         yield text[end:start]
         yield Kept(text[start:stop], Literal(text[start:stop]))
         end = stop
     yield text[end:]
 
 
-def _phrases(text: str, main: str) -> Iterator[tuple[int, int]]:
-    """Beginnings and ends of neighbouring words in other scripts."""
+def _phrases(text: str, scripts: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Beginnings and ends of neighbouring words in scripts other than these."""
     start = end = -1
     for first, last, script in _words(text):
-        if script in (main, _LATIN) or (script == "GREEK" and last - first == 1):  # an angle, a unit
+        if script in scripts or (script == "GREEK" and last - first == 1):  # an angle, a unit
             continue
         if end < 0 or not _BETWEEN.fullmatch(text, end, first):
             if end >= 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind, Part
 
@@ -55,6 +56,9 @@ _SIMPLE_BRACES = re.compile(r"\{[\w.:!\[\]+,<>^=%#-]*\}")
 _ICU_BRACES = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|number|date|time|choice)\b")
 _TAG_NAME = re.compile(rf"</?({_NAME})")
 _BREAK = re.compile(r"</?(?:br|hr)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"%(?:\d+\$)?l?[diu]|%\(\w+\)d|[%$]?\{+ ?(?:n|num|number|count|total|size|\w+_?[cC]ount) ?\}+")
+"""Placeholders that surely stand for numbers."""
+_HYPHENED = re.compile(r"\A-(?=[^\W\d_])")
 _VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
@@ -86,6 +90,23 @@ def with_placeholders(text: MarkedText) -> MarkedText:
         parts.append(part.markup.text if isinstance(part.markup, Literal) else part)
         after_text = False
     return MarkedText(parts)
+
+
+def with_number_spaces(text: MarkedText, source: MarkedText) -> MarkedText:
+    """The text with a space behind placeholders of numbers that have one in the source: German models write %d-Dateien.
+
+    Such a hyphen is right in compounds with names, and wrong after numbers.
+    """
+    apart = {id(part) for part, after in pairwise(source.parts) if isinstance(part, Kept) and _is_space(after)}
+    parts: list[Part] = list(text.parts[:1])
+    for before, part in pairwise(text.parts):
+        is_number = isinstance(before, Kept) and id(before) in apart and _NUMBER.fullmatch(before.text)
+        parts.append(_HYPHENED.sub(" ", part) if is_number and isinstance(part, str) else part)
+    return MarkedText(parts)
+
+
+def _is_space(part: Part) -> bool:
+    return isinstance(part, str) and part.startswith((" ", "\u00a0"))
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from headwise.decode.auto_source import AUTO_SOURCE
 from headwise.decode.text_parts import TextPart, join_parts
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.documents.flat_text import FlatText, flatten, locate
 from headwise.documents.foreign_words import keep_foreign
 from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind, Part
 from headwise.documents.marks.spaces import with_spaces
-from headwise.documents.placeholders import with_placeholders, without_placeholders
+from headwise.documents.placeholders import with_number_spaces, with_placeholders, without_placeholders
 from headwise.documents.projection import project
 from headwise.text.language.codes import Direction, short_code
 from headwise.text.language.detect import detect, is_detectable
@@ -95,8 +96,8 @@ def translate_texts(
     """
     chosen = replace(options or TranslateOptions(), candidates=1)
     given = list(texts)
-    language = short_code(translator.direction(languages.source, languages.target)[0] or "")
-    tasks = [_Task(without_placeholders(keep_foreign(text, language))) for text in given]
+    sources = _source_languages(translator, languages)
+    tasks = [_Task(without_placeholders(keep_foreign(text, sources))) for text in given]
     for task, text, is_target in zip(tasks, given, _in_target(translator, tasks, languages), strict=True):
         if is_target or not task.text.has_letters:
             task.done = TranslatedText(text, Translation(text.text, 0.0), is_copy=True)
@@ -108,6 +109,14 @@ def translate_texts(
         if progress is not None:
             progress(sum(task.done is not None for task in tasks))
     return [task.done for task in tasks if task.done is not None]
+
+
+def _source_languages(translator: TextTranslator, languages: Languages) -> set[str]:
+    """The language of the texts, or those that it is detected among; none if they are not known."""
+    source = translator.direction(languages.source, languages.target)[0]
+    if source and source != AUTO_SOURCE:
+        return {short_code(source)}
+    return {short_code(known) for known, _ in getattr(translator, "directions", ()) if known}
 
 
 def _as_it_is(number: int, kept: Kept) -> str:
@@ -167,7 +176,8 @@ def _finish(task: _Task, found: Translation, languages: tuple[str, str]) -> None
     moved = tuple(replace(span, start=span.start + len(leading), end=span.end + len(leading)) for span in spans)
     target = FlatText(leading + found.text + trailing, spans=moved)
     projected = with_spaces(project(task.flat, target, found.alignment, languages), task.flat)
-    task.done = TranslatedText(with_placeholders(_with_kept(projected)), found)
+    projected = with_number_spaces(_with_kept(projected), task.text)
+    task.done = TranslatedText(with_placeholders(projected), found)
 
 
 @dataclass(frozen=True)
