@@ -134,3 +134,43 @@ def test_a_sentence_too_long_for_all_numbers_is_refused_in_words(tour: TourPage)
     until(page, "!!document.querySelector('.tour-main .error')")
     assert page.locator(".tour-main .error").inner_text()
     tour.watched.problems.clear()  # the browser notes the refusal of the server in its console
+
+
+@pytest.mark.parametrize("tour", [{"viewport": {"width": 1280, "height": 600}}, PHONE], indirect=True)
+def test_a_new_station_begins_in_sight(tour: TourPage) -> None:
+    page = tour.open("greedy")
+    page.locator(".tour-next").click()
+    tour.settle()
+    covered = page.locator(".top").bounding_box()["height"]
+    assert covered <= page.locator(".tour-main > h2").bounding_box()["y"] < 300
+    if page.viewport_size["width"] > 1000:
+        page.wait_for_timeout(50)
+        entry, listed = (page.locator(each).bounding_box() for each in (".tour-list [aria-current]", ".tour-list"))
+        assert listed["y"] <= entry["y"] <= listed["y"] + listed["height"] - entry["height"] + 1
+
+
+def test_another_address_opens_its_station(tour: TourPage) -> None:
+    page = tour.open("encoder", damage="memory")
+    assert page.get_by_role("switch").get_attribute("aria-checked") == "true"
+    page.evaluate("location.hash = location.hash.replace(/&tour.station.*/, '&tour.station=positions')")
+    until(page, "document.querySelector('.tour-main > h2')?.textContent === 'Positions'")
+    tour.settle()
+    assert page.get_by_role("switch").get_attribute("aria-checked") == "false"
+
+
+def test_the_columns_of_a_compact_table_take_no_room(tour: TourPage) -> None:
+    page = tour.open("query-key-value")
+    assert page.locator(".tour-compact thead").evaluate_all("(all) => all.map((each) => each.offsetWidth)") == [1] * 3
+
+
+@pytest.mark.parametrize("tour", [{"viewport": {"width": 700, "height": 900}}], indirect=True)
+def test_the_tree_goes_along_with_the_steps(tour: TourPage) -> None:
+    page = tour.open("beam")
+    chosen, stage = page.locator(".leaf.chosen"), page.locator(".search-tree .stage")
+    assert chosen.inner_text().startswith("<eos>")
+    assert tour.computation().startswith("▁")
+    until(page, "document.querySelector('.search-tree .stage').scrollLeft > 0")
+    page.get_by_role("slider", name="Step").fill("1")
+    assert not chosen.inner_text().startswith("<eos>")
+    until(page, "document.querySelector('.search-tree .stage').scrollLeft === 0")
+    assert stage.bounding_box()["x"] <= chosen.bounding_box()["x"]

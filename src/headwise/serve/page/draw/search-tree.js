@@ -9,6 +9,7 @@ const HEIGHT = 28;
 const SPACE = 46;
 const WIDEST_SPACE = 96;
 const SIZE = 13;
+const BEYOND = 60; // what is in sight after the step that is shown
 
 const columnWidth = (column) =>
   Math.min(130, Math.max(44, ...column.map((node) => textWidth(pieceText(node.piece), SIZE)))) + 16;
@@ -123,7 +124,7 @@ function neighbour(key, node, drawn, columns) {
  * label, width (of the column: branches grow to fill it), grouped (children stand beside their parent),
  * describe(node) for screen readers (after the piece and the score), onNode(node, by, said) for hover, focus and
  * click. The result has `drawing` to export,
- * `grow(step)` to show the first steps only, `choose(id)` to mark a node, and `edge(step)`, where a step ends.
+ * `grow(step)` to show the first steps only, the last of them in sight, and `choose(id)` to mark a node.
  */
 export function searchTree({ nodes, best, label, width, grouped, describe, onNode }) {
   const winners = new Set(best);
@@ -167,13 +168,17 @@ export function searchTree({ nodes, best, label, width, grouped, describe, onNod
       if (next && !leaves.get(next.id).classList.contains("unborn")) leaves.get(next.id).focus();
     });
   }
+  const stage = el("div", { class: "stage" }, drawing);
+  const edge = (step) =>
+    Math.max(...(drawn.columns[step] ?? []).map(({ id }) => drawn.places.get(id).x + drawn.places.get(id).width), 0);
   const grow = (step) => {
     for (const element of leaves.values()) element.classList.toggle("unborn", element.node.step > step);
     for (const element of branches.children) element.classList.toggle("unborn", element.step > step);
+    const follow = () => stage.scrollTo({ left: edge(step) - stage.clientWidth + BEYOND });
+    if (stage.isConnected) follow();
+    else requestAnimationFrame(follow);
   };
-  const edge = (step) =>
-    Math.max(...(drawn.columns[step] ?? []).map(({ id }) => drawn.places.get(id).x + drawn.places.get(id).width), 0);
   choose(nodes[0]?.id);
-  const element = el("div", { class: "search-tree" }, el("div", { class: "stage" }, drawing));
-  return Object.assign(element, { drawing, grow, choose, edge });
+  const element = el("div", { class: "search-tree" }, stage);
+  return Object.assign(element, { drawing, grow, choose });
 }

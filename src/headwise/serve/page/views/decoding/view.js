@@ -64,12 +64,10 @@ function show(content, context, answer) {
     describe,
     onNode,
   });
-  const stage = tree.querySelector(".stage");
 
   const go = (step) => {
     state.set({ "decoding.step": step === last ? null : step });
     tree.grow(step);
-    stage.scrollTo({ left: tree.edge(step) - stage.clientWidth + 60 });
     showStep(stepCard, context, answer, byId, step);
     const winner = byId.get(answer.best[Math.min(step, answer.best.length - 1)]);
     if (winner) {

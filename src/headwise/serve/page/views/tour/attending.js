@@ -5,7 +5,7 @@ import { wordLines } from "../../draw/word-lines.js";
 import { attended, following, KINDS, tellingRow } from "./choices.js";
 import { factor, line, number, products, words } from "./formula.js";
 import { grid } from "./grid.js";
-import { arrows, bar, box, largest, miniature, numbered, piece, plain, pointed, shown, strip } from "./parts.js";
+import { arrows, bar, box, largest, miniature, numbered, piece, plain, pointed, shown, strip, title } from "./parts.js";
 
 const dot = (a, b) => a.reduce((sum, value, index) => sum + value * b[index], 0);
 
@@ -125,6 +125,6 @@ export function multiHead(tour) {
   return box("stack", choosers, box("smalls", heads.map(small)), tokens,
     grid({ rows: heads.map((_, index) => plain(`${say("head")} ${index + 1}`)), columns, values: heads.map((weights) => weights[row]), signed: false, limit: 1, point,
       first: [head, heads[head][row].indexOf(Math.max(...heads[head][row]))], caption: say("multiHead.caption", rows[row].piece) }),
-    box("joined", plain(say("multiHead.concatenation")), outputs.map((output, index) =>
+    title(say("multiHead.concatenation")), box("joined", outputs.map((output, index) =>
       el("b", { style: { "--head": `var(--head-${index % 8})` } }, strip(output, `${say("head")} ${index + 1}`, largest(outputs))))));
 }

@@ -68,7 +68,7 @@ export function machine(say, trace, open) {
     box(x, base + 44, { part: `${side}-text`, station: side === "source" ? "tokenisation" : "teacher-forcing" }, side === "source" ? trace.text : trace.translation),
     svg("text", { class: "tour-machine-side", x: x + WIDE / 2, y: base + 57, "text-anchor": "middle" }, say(side)),
   ];
-  const top = right.top - 26;
+  const top = right.top - 34;
   const ceiling = top - 3 * HIGH - 24;
   const made = svg("svg", { viewBox: `0 ${ceiling} 316 ${height + 4 - ceiling}`, class: "tour-machine", role: "group", "aria-label": say("machine") },
     svg("defs", {}, svg("marker", { id: "tour-arrow", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" },

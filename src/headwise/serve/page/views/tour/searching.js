@@ -84,8 +84,12 @@ export function beam(tour) {
         line`\\mathrm{log}P=${logs.map((each) => factor(each, 4)).join("+")}=${logs.reduce((sum, each) => sum + each, 0)}`, say("beam.score", shown(node.score, 6))]);
     };
     const tree = searchTree({ nodes: found.nodes, best: found.best, label: say("beam.tree"), onNode: point, describe: (node) => `${pieces(node)}: ${shown(node.score, 4)}` });
-    const made = player(tour, found.steps.length, (step) => tree.grow(step - 1), found.steps.length);
-    point(byId.get(found.best.at(-1)));
+    const made = player(tour, found.steps.length, (step) => {
+      tree.grow(step - 1);
+      const best = byId.get(found.best[Math.min(step, found.best.length) - 1]);
+      tree.choose(best.id);
+      point(best);
+    }, found.steps.length);
     return [made, tree, outcome(tour, say("beam.writes", found.beam), found), outcome(tour, say("greedy.writes"), found.greedy)];
   }));
 }

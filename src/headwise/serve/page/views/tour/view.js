@@ -89,6 +89,8 @@ function drawList(tour, list) {
   const progress = say("progress", at + 1, STATIONS.length);
   replace(list, el("progress", { max: STATIONS.length, value: at + 1, "aria-label": progress }),
     matchMedia("(min-width: 62rem)").matches ? stations : el("details", {}, el("summary", {}, progress), stations));
+  const present = list.querySelector("[aria-current]");
+  list.scrollTop = present.offsetTop - (list.clientHeight - present.offsetHeight) / 2; // the list alone, not the page
 }
 
 function drawStation(tour, main, what) {
