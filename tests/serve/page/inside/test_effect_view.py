@@ -112,3 +112,23 @@ def test_axe_finds_nothing(watched: Watched) -> None:
     page = opened(watched, "effect", off=[["cross", 1, 0]])
     page.wait_for_selector(".result .drop")
     assert not axe_findings(page)
+
+
+def test_a_switch_back_before_the_answer_leaves_nothing_waiting(watched: Watched) -> None:
+    page = opened(watched, "effect")
+    held: list[Any] = []
+    page.route("**/api/inside/trace", lambda route: held.append(route))
+    head = page.get_by_role("button", name=re.compile("Cross-attention, layer 1, head 2"))
+    head.click()
+    page.wait_for_selector(".result[aria-busy]")
+    head.click()
+    page.wait_for_selector(".result[aria-busy]", state="detached")
+    assert "Nothing is switched yet" in result(page).inner_text()
+    assert held
+
+
+def test_on_a_phone_the_result_is_in_sight_of_the_switches(watch: Callable[..., Watched]) -> None:
+    page = opened(watch(viewport={"width": 390, "height": 844}, has_touch=True), "effect")
+    page.get_by_role("button", name=re.compile("Encoder self-attention, layer 1, head 1")).scroll_into_view_if_needed()
+    box = result(page).bounding_box()
+    assert box["y"] + box["height"] <= 845

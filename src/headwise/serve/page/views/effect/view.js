@@ -23,7 +23,10 @@ function show(content, context, trace) {
     controller = new AbortController();
     const { signal } = controller;
     const body = { ...context.sentence(), switches: switches.body() };
-    if (!switches.any()) return showResult(result, context, trace, null);
+    if (!switches.any()) {
+      result.removeAttribute("aria-busy"); // of an answer that is no longer waited for
+      return showResult(result, context, trace, null);
+    }
     result.setAttribute("aria-busy", "true");
     try {
       const [own, given] = await Promise.all([
