@@ -93,6 +93,25 @@ def test_a_word_shows_where_it_came_from_and_can_be_replaced(watched: Watched) -
     translated(page, "Die Katze sieht das Haus.")
 
 
+def test_marks_belong_to_the_text_that_is_translated(watched: Watched) -> None:
+    page = typed(watched, SOURCES[0])
+    translated(page, TARGETS[0])
+    held: list[Any] = []
+    page.route("**/api/translate", lambda route: held.append(route))
+    page.get_by_role("textbox", name="Text to translate").fill(f"Well. {SOURCES[0]}")
+    page.locator(".word").last.hover()
+    assert page.locator(".translate-behind mark").count() == 0
+    page.unroute("**/api/translate")
+    for each in held:
+        each.continue_()
+
+
+def test_marks_lie_below_a_text_from_right_to_left(watched: Watched) -> None:
+    page = typed(watched, "שלום")
+    direction = "[...document.querySelectorAll('.translate-box > *')].map((each) => getComputedStyle(each).direction)"
+    until(page, f"({direction}).join() === 'rtl,rtl'")
+
+
 def test_a_word_of_ones_own_is_kept_and_the_rest_follows_it(watched: Watched) -> None:
     page = typed(watched, "The cat sees the house.")
     translated(page, "Die Katze sieht das Haus.")

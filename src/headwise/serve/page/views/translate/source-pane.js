@@ -5,7 +5,7 @@ import { el, replace } from "../../core/dom.js";
 /** The pane: {root, box, mark(ranges), fit()}; `typed(text)` is called with each change. */
 export function makeSourcePane(context, typed) {
   const { t } = context;
-  const behind = el("div", { class: "translate-behind", "aria-hidden": "true" });
+  const behind = el("div", { class: "translate-behind", dir: "auto", "aria-hidden": "true" });
   const box = el("textarea", {
     id: "source-text", class: "translate-text", dir: "auto", rows: 4, spellcheck: "false", "aria-label": t("translate.source_text"),
     placeholder: t("translate.placeholder"), readonly: !context.source.live,

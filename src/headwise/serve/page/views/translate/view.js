@@ -258,7 +258,8 @@ class Translator {
   /** Mark where a word of the translation came from. */
   look(sentence, word) {
     if (sentence === null && this.menu.at) [sentence, word] = this.menu.at;
-    this.source.mark(sentence === null || !this.session.sentences[sentence] ? [] : originOf(this.session, sentence, word));
+    const known = sentence !== null && this.session.sentences[sentence] && this.session.text === this.source.box.value;
+    this.source.mark(known ? originOf(this.session, sentence, word) : []);
   }
 
   // --- actions ---------------------------------------------------------------------------------------
