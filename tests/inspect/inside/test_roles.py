@@ -62,6 +62,12 @@ def test_a_role_is_found_by_what_the_head_looks_at(kind: str, weights: Tensor, r
     assert found.strength == pytest.approx(1, abs=1e-5)
 
 
+def test_a_head_that_looks_at_a_mark_at_the_start_looks_at_the_first_token() -> None:
+    marked = SENTENCE._replace(source_pieces=["<2de>", *PIECES[1:]])
+    [found] = head_roles([measure({ENCODER: [diagonal(-SIZE)[None]]}, marked)])
+    assert (found.role, found.strength) == ("first", pytest.approx(1, abs=1e-5))
+
+
 def test_a_view_opens_on_the_head_that_aligns_best() -> None:
     half = (aligned() + EQUAL) / 2
     roles = head_roles([measure({ENCODER: [diagonal(-1)[None]], CROSS: [torch.stack([half, aligned()])]}, SENTENCE)])

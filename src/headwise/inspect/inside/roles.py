@@ -124,6 +124,7 @@ def _shares(kind: str, weights: Tensor, sentence: Sentence) -> dict[str, float]:
     """The share of a head's attention that each role explains; weights [rows, columns]."""
     columns = sentence.shown_pieces if kind == DECODER else sentence.source_pieces
     marks = torch.tensor([_is_mark(piece) for piece in columns])
+    marks[0] &= kind != ENCODER or len(weights) <= 2  # else it has a role of its own: the first token
     found = {PUNCTUATION: float(weights[:, marks].sum(-1).mean())} if kind != DECODER else {}
     if kind == CROSS:
         return found | {ALIGNS: _aligned_share(weights, sentence)}
