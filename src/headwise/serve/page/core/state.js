@@ -51,10 +51,12 @@ export function makeState(opening) {
     // The skip link.
     if (location.hash === "#main") { write(); return; }
     const before = values;
-    values = { ...values, ...found.values };
-    const changed = Object.keys(values).filter((key) => !Object.is(before[key], values[key]));
-    if (found.view && found.view !== view) { view = found.view; changed.push("view"); }
-    if (changed.length) tell(new Set(changed));
+    view = found.view || view;
+    // What the view itself keeps is that of the address; a long text, which no address has, stays.
+    const kept = Object.entries(values).filter(([key]) => !key.startsWith(`${view}.`));
+    values = { ...Object.fromEntries(kept), ...found.values };
+    const changed = Object.keys({ ...before, ...values }).filter((key) => !Object.is(before[key], values[key]));
+    tell(new Set([...changed, "view"])); // it is mounted again
   });
 
   return {
