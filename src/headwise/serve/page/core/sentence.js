@@ -2,7 +2,8 @@
 
 import { debounced, el } from "./dom.js";
 
-const PAUSE = 450; // milliseconds after the last key
+// Milliseconds after the last key.
+const PAUSE = 450;
 
 const EXAMPLES = {
   en: "The animal did not cross the street because it was too tired.",

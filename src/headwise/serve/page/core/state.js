@@ -36,7 +36,8 @@ export function makeState(opening) {
   let values = { ...opening.values, ...read.values };
   const listeners = new Set();
   let timer = 0;
-  let written = -PAUSE; // when the address last changed
+  // When the address last changed.
+  let written = -PAUSE;
 
   const write = () => {
     clearTimeout(timer);
@@ -50,13 +51,12 @@ export function makeState(opening) {
     const found = readFragment(location.hash);
     // The skip link.
     if (location.hash === "#main") { write(); return; }
-    const before = values;
     view = found.view || view;
     // What the view itself keeps is that of the address; a long text, which no address has, stays.
     const kept = Object.entries(values).filter(([key]) => !key.startsWith(`${view}.`));
     values = { ...Object.fromEntries(kept), ...found.values };
-    const changed = Object.keys({ ...before, ...values }).filter((key) => !Object.is(before[key], values[key]));
-    tell(new Set([...changed, "view"])); // it is mounted again
+    // It is mounted again, with all that has changed.
+    tell(new Set(["view"]));
   });
 
   return {

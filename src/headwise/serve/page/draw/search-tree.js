@@ -9,7 +9,8 @@ const HEIGHT = 28;
 const SPACE = 46;
 const WIDEST_SPACE = 96;
 const SIZE = 13;
-const BEYOND = 60; // what is in sight after the step that is shown
+// What is in sight after the step that is shown.
+const BEYOND = 60;
 
 const columnWidth = (column) =>
   Math.min(130, Math.max(44, ...column.map((node) => textWidth(pieceText(node.piece), SIZE)))) + 16;

@@ -8,7 +8,8 @@ import { follow } from "../common/follow.js";
 import { showNode, showStep } from "./step.js";
 import { showGreedy } from "./greedy.js";
 
-const PAUSE = 800; // milliseconds between steps while playing
+// Milliseconds between steps while playing.
+const PAUSE = 800;
 const WIDEST = 8;
 const USUAL = 4;
 

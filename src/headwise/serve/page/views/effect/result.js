@@ -6,7 +6,8 @@ import { pieceText, shown } from "../../draw/numbers.js";
 import { outcomeBox, quiet, saveButtons } from "../common/controls.js";
 import { difference } from "./difference.js";
 
-const LEAST_RANGE = 0.5; // smaller changes of a log-probability do not get the full colour
+// Smaller changes of a log-probability do not get the full colour.
+const LEAST_RANGE = 0.5;
 
 /** Fill the section. `changed`: null while nothing is switched, otherwise {own, given}, two traces with the switches. */
 export function showResult(section, context, trace, changed) {

@@ -7,7 +7,8 @@ import { showResult } from "./result.js";
 import { makeSwitches } from "./switches.js";
 import { showBoard } from "./board.js";
 
-const PAUSE = 60; // milliseconds after the last click: several switches become one request
+// Milliseconds after the last click: several switches become one request.
+const PAUSE = 60;
 
 export const view = traceView("effect", show);
 
@@ -24,7 +25,8 @@ function show(content, context, trace) {
     const { signal } = controller;
     const body = { ...context.sentence(), switches: switches.body() };
     if (!switches.any()) {
-      result.removeAttribute("aria-busy"); // of an answer that is no longer waited for
+      // Of an answer that is no longer waited for.
+      result.removeAttribute("aria-busy");
       return showResult(result, context, trace, null);
     }
     result.setAttribute("aria-busy", "true");

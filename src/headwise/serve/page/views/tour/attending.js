@@ -20,7 +20,8 @@ function scoreLines(tour, query, key, score) {
   const product = dot(query, key);
   const root = scaling(tour.trace);
   const known = product * model.score_scale;
-  const shifted = Math.abs(score - known) > 1e-3 * Math.max(1, Math.abs(score)); // by relative positions
+  // By relative positions.
+  const shifted = Math.abs(score - known) > 1e-3 * Math.max(1, Math.abs(score));
   const scaled = shifted ? known : score;
   const made = [line`\\as{query}{q}\\cdot \\as{key}{k}=${products(query, key, "query", "key")}=${product}`];
   if (changed.scaling === false) made.push(tour.say("unscaled"));

@@ -51,11 +51,13 @@ export function greedy(tour) {
   const { say } = tour;
   const ask = async () => {
     const found = await tour.decode();
-    return [found.greedy, await tour.translated(found.greedy.translation).catch(() => null)]; // a saved page may not have it
+    // A saved page may not have it.
+    return [found.greedy, await tour.translated(found.greedy.translation).catch(() => null)];
   };
   return answered(tour, ask, ([found, trace]) => {
     const path = found.nodes;
-    const known = trace && path.every((node, step) => trace.target_tokens[step]?.piece === node.piece); // else its text has other pieces
+    // Else its text has other pieces.
+    const known = trace && path.every((node, step) => trace.target_tokens[step]?.piece === node.piece);
     const draw = (step, stage) => {
       const node = path[step - 1];
       const sum = path.slice(0, step - 1).reduce((total, each) => total + each.log_probability, 0);

@@ -90,7 +90,8 @@ function drawList(tour, list) {
   replace(list, el("progress", { max: STATIONS.length, value: at + 1, "aria-label": progress }),
     matchMedia("(min-width: 62rem)").matches ? stations : el("details", {}, el("summary", {}, progress), stations));
   const present = list.querySelector("[aria-current]");
-  list.scrollTop = present.offsetTop - (list.clientHeight - present.offsetHeight) / 2; // the list alone, not the page
+  // The list alone, not the page.
+  list.scrollTop = present.offsetTop - (list.clientHeight - present.offsetHeight) / 2;
 }
 
 function drawStation(tour, main, what) {

@@ -2,11 +2,15 @@
 
 import { debounced } from "../../core/dom.js";
 
-const LEAST_PAUSE = 30; // milliseconds after a key; a slow model gets half the time that it took
+// Milliseconds after a key; a slow model gets half the time that it took.
+const LEAST_PAUSE = 30;
 const MOST_PAUSE = 400;
-const WORDS_PAUSE = 200; // milliseconds until the words of a translation are looked into
-const MOST_LOOKED_INTO = 12; // sentences
-const LONGEST_SENTENCE = 1000; // characters that /api/words takes
+// Milliseconds until the words of a translation are looked into.
+const WORDS_PAUSE = 200;
+// Sentences.
+const MOST_LOOKED_INTO = 12;
+// Characters that /api/words takes.
+const LONGEST_SENTENCE = 1000;
 
 /** The words of a text, as {text, start, end}. */
 export function wordsOf(text) {
@@ -16,8 +20,10 @@ export function wordsOf(text) {
 /** A session: `given()` returns {text, source, target, model, glossary}; `changed(session)` is called after each change. */
 export function makeSession(context, given, changed) {
   const { source: server, t } = context;
-  const chosen = new Map(); // sentences that the reader has corrected, by direction and source
-  const probabilities = new Map(); // word probabilities, by direction, source and translation
+  // Sentences that the reader has corrected, by direction and source.
+  const chosen = new Map();
+  // Word probabilities, by direction, source and translation.
+  const probabilities = new Map();
   let running = null;
   let looking = null;
   let pause = LEAST_PAUSE;
@@ -54,7 +60,8 @@ export function makeSession(context, given, changed) {
     const began = performance.now();
     try {
       const { translations: [found] } = await ask({}, { signal: mine.signal });
-      if (mine !== running) return; // a later text has been asked for
+      // A later text has been asked for.
+      if (mine !== running) return;
       pause = Math.min(MOST_PAUSE, Math.max(LEAST_PAUSE, (performance.now() - began) / 2));
       accept(own === null ? found : { ...found, text: own, sentences: [], alignment: [], alternatives: [], corrected: true }, text);
     } catch (error) {
@@ -89,7 +96,8 @@ export function makeSession(context, given, changed) {
         probabilities.set(place(sentence) + "\n" + sentence.text, words);
         sentence.words = words;
         if (mine === looking) tell();
-      } catch { // the translation is there; only its shading is not
+      // The translation is there; only its shading is not.
+      } catch {
         if (mine !== looking) return;
       }
     }
