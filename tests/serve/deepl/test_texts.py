@@ -9,6 +9,8 @@ from starlette.testclient import TestClient
 
 from headwise.serve.security.api_keys import ApiKeys
 from headwise.serve.service import Service
+from headwise.serve.service_errors import QuotaError
+from headwise.serve.state.character_quota import CharacterQuota
 from tests.serve.conftest import ready_client
 from tests.taught import SOURCES, TARGETS
 
@@ -119,3 +121,14 @@ def test_a_key_is_needed_where_the_settings_say_so_and_its_quota_holds(shared_se
         assert "Quota" in refused(client.post("/v2/translate", json=ASKED), 456)
         client.headers["Authorization"] = f"DeepL-Auth-Key {other}"
         assert client.get("/v2/usage").json()["character_count"] == 0
+
+
+def test_requests_at_the_same_time_keep_a_quota_together(tmp_path: Path) -> None:
+    quota = CharacterQuota(tmp_path, 10)
+    with quota.counted("one", 6):
+        with pytest.raises(QuotaError), quota.counted("one", 5):
+            raise AssertionError("beyond the quota")
+        with pytest.raises(KeyError), quota.counted("one", 4):
+            raise KeyError  # what is not translated does not count
+    assert (quota.used("one"), quota.used("two")) == (6, 0)
+    quota.close()

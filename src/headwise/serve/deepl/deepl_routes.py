@@ -60,10 +60,8 @@ class DeepL:
         options = replace(
             markup_options(fields), glossary=glossary_terms(self._service, client, fields, source, target)
         )
-        characters = sum(map(len, texts))
-        self._service.quota.check(client.key, characters)
-        found = await while_connected(request, self._service.translate(texts, source, target, options, client))
-        self._service.quota.add(client.key, characters)
+        with self._service.quota.counted(client.key, sum(map(len, texts))):
+            found = await while_connected(request, self._service.translate(texts, source, target, options, client))
         return json_answer({"translations": [_translated(*each) for each in zip(texts, found, strict=True)]})
 
     async def languages(self, request: Request) -> Response:

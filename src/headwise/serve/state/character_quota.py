@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from headwise.serve.service_errors import QuotaError
@@ -44,13 +46,25 @@ class CharacterQuota:
         if self._limit and self.used(owner) + characters > self._limit:
             raise QuotaError(f"Quota exceeded: {self._limit:,} characters per month")
 
-    def add(self, owner: str, characters: int) -> None:
+    @contextlib.contextmanager
+    def counted(self, owner: str, characters: int) -> Iterator[None]:
+        """Count characters while they are translated, so that requests at the same time keep the limit together."""
+        month = _month()
+        self.check(owner, characters)
+        self.add(owner, characters, month)
+        try:
+            yield
+        except BaseException:
+            self.add(owner, -characters, month)
+            raise
+
+    def add(self, owner: str, characters: int, month: str = "") -> None:
         """Count characters that were translated."""
         with self._database.connection() as database:
             database.execute(
                 "INSERT INTO usage VALUES (?, ?, ?) "
                 "ON CONFLICT (owner, month) DO UPDATE SET characters = characters + excluded.characters",
-                (owner, _month(), characters),
+                (owner, month or _month(), characters),
             )
 
     def close(self) -> None:
