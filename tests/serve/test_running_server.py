@@ -120,7 +120,9 @@ def test_work_of_a_client_that_is_gone_is_dropped(server: RunningServer) -> None
     head = b"POST /translate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(head % len(body) + body)
-        time.sleep(0.3)
+        until = time.monotonic() + 20
+        while gauge(server, "waiting_characters") <= 10_000 and time.monotonic() < until:
+            time.sleep(0.02)
         assert gauge(server, "waiting_characters") > 10_000
     until = time.monotonic() + 5
     while gauge(server, "waiting_characters") and time.monotonic() < until:
