@@ -82,3 +82,10 @@ def test_code_and_leaders_are_not_translated() -> None:
     document = read_text(text.encode(), ReadOptions())
     assert shapes(document) == ["Run the commands:", "1.2 Overview", "Index"]
     check_round_trip(read_text, text.encode())
+
+
+def test_a_list_of_sentences_is_not_wrapped_text() -> None:
+    lines = ["Where is the station?", "My father works in a bank in London.", "Good morning!", "I ate an apple, too."]
+    assert shapes(read_text("\n".join(lines).encode(), ReadOptions())) == lines
+    lines = [f"I ate {number} apples and then I went to the station." for number in range(5)]
+    assert shapes(read_text("\n".join(lines).encode(), ReadOptions())) == lines

@@ -1,4 +1,7 @@
-"""Plain text as a document: hard-wrapped lines are one paragraph; blank lines, indents and list marks stay."""
+"""Plain text as a document: hard-wrapped lines are one paragraph; blank lines, indents and list marks stay.
+
+Lines that all end where a sentence ends are not wrapped: each stays a line of its own.
+"""
 
 from __future__ import annotations
 
@@ -81,11 +84,14 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _places(lines: Sequence[_Line], width: int) -> Iterator[Place]:
-    index = 0
+    index = apart = 0  # lines before `apart` are known not to be wrapped
     while index < len(lines):
         paragraph = [lines[index]]
-        while index + len(paragraph) < len(lines) and _goes_on(paragraph, lines[index + len(paragraph)], width):
-            paragraph.append(lines[index + len(paragraph)])
+        if index >= apart:
+            while index + len(paragraph) < len(lines) and _goes_on(paragraph, lines[index + len(paragraph)], width):
+                paragraph.append(lines[index + len(paragraph)])
+            if all(_SENTENCE_END.search(line.text) for line in paragraph):
+                apart, paragraph = index + len(paragraph), paragraph[:1]
         index += len(paragraph)
         text = MarkedText([" ".join(line.text for line in paragraph)])
         if not text.has_letters or all(_is_code(line) for line in paragraph):
