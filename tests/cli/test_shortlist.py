@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from headwise.bundled import find
 from headwise.cli import main
 from headwise.decode.engines.native.library import supported
 from headwise.decode.shortlist import shortlists as shortlist
@@ -151,3 +152,12 @@ def test_a_result_depends_on_it(model: Path, pairs: str, tmp_path: Path, capsys:
         done.append("complete already" in capsys.readouterr().err)
     assert done == [False, True, False]
     assert out.read_text(encoding="utf-8").splitlines() == TARGETS
+
+
+@needs_native
+def test_the_bundled_model_stays_as_it_is(
+    model: Path, pairs: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(find, "FOLDER", model)
+    assert "`headwise convert bundled my-model --precision int8`" in wrong(capsys, "shortlist", model, "--pairs", pairs)
+    assert not (model / FILE).exists()

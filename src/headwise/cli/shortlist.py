@@ -56,12 +56,14 @@ translate` uses it with the engine int8; --shortlist off ignores it.
 
 
 def run_shortlist(args: argparse.Namespace) -> int:
+    from headwise.bundled.find import BUNDLED, FOLDER
     from headwise.decode.auto_source import AUTO_SOURCE
     from headwise.decode.engines.native.library import supported
     from headwise.decode.shortlist.learn import BEST, learn_shortlist, predict_first_tokens
     from headwise.decode.shortlist.shortlists import Shortlists
     from headwise.decode.translator import Translator
     from headwise.models.folder.config_file import shortlist_path
+    from headwise.models.folder.description import INT8
     from headwise.nn.int8 import is_fast_here
 
     started = time.monotonic()
@@ -71,6 +73,11 @@ def run_shortlist(args: argparse.Namespace) -> int:
     if direction[0] == AUTO_SOURCE:
         raise ConfigError("a shortlist is for one direction: name the source language with --from")
     assert translator.folder is not None
+    if translator.folder.resolve() == FOLDER.resolve():
+        raise ConfigError(
+            f"{translator.folder} is part of the installation: copy it first (`headwise convert {BUNDLED} my-model "
+            f"--precision {INT8}`), and learn a shortlist for the copy"
+        )
     tokenizer, path = translator.tokenizer, shortlist_path(translator.folder)
     pairs = given_pairs(args, path.parent, direction)
     first = next(pairs, None)  # a file that cannot be read is reported before any work is done
