@@ -54,6 +54,19 @@ def test_what_cannot_be_planned_is_refused(tmp_path: Path) -> None:
         plan_documents([site / "a.html", tmp_path / "other" / "a.html"], tmp_path / "out", "de")
 
 
+def test_the_current_folder_is_translated_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("A dog.")
+    monkeypatch.chdir(tmp_path / "docs")
+    for given in (".", "../docs/../docs/..", "../docs"):
+        plan = plan_documents([Path(given)], None, "de")
+        name = f"{Path(given).resolve().name}.de"
+        assert plan.folder is not None
+        assert (plan.folder.resolve().name, plan.pairs[0].output.name) == (name, "a.txt")
+    with pytest.raises(ConfigError, match="below it, or --output"):
+        plan_documents([Path("/")], None, "de")
+
+
 def test_a_stopped_folder_continues_and_an_unreadable_file_is_named(tmp_path: Path) -> None:
     translator = Translator(taught(), device="cpu")
     site = folder_of(tmp_path)

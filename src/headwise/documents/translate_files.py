@@ -72,7 +72,7 @@ def plan_documents(inputs: Sequence[Path], output: Path | None, target: str) -> 
     pairs, skipped = list[DocumentPair](), list[Path]()
     for path in inputs:
         if path.is_dir():
-            into = output or path.with_name(f"{path.resolve().name}.{target}")
+            into = output or _folder_beside(path, target)
             into = into / path.resolve().name if len(inputs) > 1 and output is not None else into
             for file in _below(path, into):
                 if is_document(file.name):
@@ -82,8 +82,16 @@ def plan_documents(inputs: Sequence[Path], output: Path | None, target: str) -> 
         else:
             pairs.append(DocumentPair(path, _named(path, output, target)))
     _refuse_collisions(pairs)
-    one_folder = output or (inputs[0].with_name(f"{inputs[0].resolve().name}.{target}") if len(inputs) == 1 else None)
+    one_folder = output or (_folder_beside(inputs[0], target) if len(inputs) == 1 else None)
     return DocumentPlan(tuple(pairs), tuple(skipped), one_folder)
+
+
+def _folder_beside(path: Path, target: str) -> Path:
+    """The folder for the translations of a folder: `docs.de` beside `docs`, also where that is given as `.` or `..`."""
+    whole = path.resolve()
+    if not whole.name:
+        raise ConfigError(f"{path}: give a folder below it, or --output")
+    return (whole if path.name in ("", "..") else path).with_name(f"{whole.name}.{target}")
 
 
 def translate_documents(
