@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise import __version__
-from headwise.bundled.find import find_model
+from headwise.bundled.find import find_model, is_published
 from headwise.decode.engines.native.native_model import default_threads
 from headwise.decode.engines.table import availability
 from headwise.decode.shortlist.shortlists import find_shortlists
@@ -17,7 +17,7 @@ from headwise.extras import command_for, installed
 from headwise.files.tables import read_json
 from headwise.metrics import shown
 from headwise.models.folder.arrays import StoredArrays
-from headwise.models.folder.config_file import CHECKPOINTS, SCORES, WEIGHTS, is_int8, load_description
+from headwise.models.folder.config_file import CHECKPOINTS, SCORES, WEIGHTS, check_folder, is_int8, load_description
 from headwise.models.folder.description import Description
 from headwise.presets import PRESETS
 from headwise.text.kinds import TOKENIZERS
@@ -63,6 +63,8 @@ def _read(folder: Path) -> tuple[Description, int]:
     if is_int8(folder):
         weights = StoredArrays(folder / WEIGHTS)
         return load_description(folder), sum(array.size for array in weights.values())
+    if not is_published(folder):
+        check_folder(folder)
     from headwise.models.folder.load import load
     from headwise.models.folder.weights import parameter_count
 

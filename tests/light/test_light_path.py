@@ -153,6 +153,22 @@ def test_what_needs_an_extra_says_so_in_one_line(
     assert "pip install 'headwise[" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["translate", "--model", "FOLDER", "x"], "not a model folder"),
+        (["info", "FOLDER"], "not a model folder"),
+        (["translate", "--model", "MODEL", "--to", "de", "--engine", "fast", "x"], "no engine 'fast'"),
+    ],
+)
+def test_a_mistake_is_named_although_pytorch_is_missing(
+    arguments: list[str], says: str, small_folder: Path, tmp_path: Path
+) -> None:
+    places = {"MODEL": small_folder, "FOLDER": tmp_path}
+    result = light_command(*(places.get(word, word) for word in arguments))
+    assert (result.returncode, says in result.stderr) == (2, True), result.stderr
+
+
 def test_translation_writes_no_file_and_opens_no_connection(small_folder: Path) -> None:
     """So it runs in a container whose file system is read-only, without a network."""
     code = """

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from headwise.bundled.find import find_model
+from headwise.bundled.find import find_model, is_published
 from headwise.config import ModelConfig
 from headwise.decode.engines.native.library import why_not
-from headwise.decode.engines.table import AUTO
+from headwise.decode.engines.table import AUTO, check_engine
 from headwise.devices import best_device
 from headwise.errors import CheckpointError, ConfigError, HeadwiseError
-from headwise.models.folder.config_file import int8_version, is_int8
+from headwise.models.folder.config_file import check_folder, int8_version, is_int8
 from headwise.models.folder.description import COMMANDS, INT8, LoadedModel, Task
 from headwise.text.tokenizer import Tokenizer
 
@@ -68,7 +68,13 @@ def open_as(model: str | Path | LoadedModel, device: str, kind: type[M], what: s
 
 
 def torch_use(folder: Path, engine: str, device: str) -> str:
-    """What in these choices needs PyTorch, for the error of a Translator where it is not installed."""
+    """What in these choices needs PyTorch, for the error of a Translator where it is not installed.
+
+    An engine or a model that does not exist is an error of its own: PyTorch would not help.
+    """
+    check_engine(engine)
+    if not is_published(folder):
+        check_folder(folder)
     if engine not in (AUTO, INT8):
         return f"the engine {engine}"
     if device not in ("auto", "cpu"):

@@ -56,8 +56,7 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
     """
     from headwise.models.folder.description import INT8
 
-    if name not in (AUTO, *ENGINES):
-        raise ConfigError(f"no engine {name!r}: there are {', '.join((AUTO, *ENGINES))}")
+    check_engine(name)
     row = ENGINES[_fastest(loaded, device) if name == AUTO else name]
     if row.device and device.type != row.device:
         where = "is for CPUs: give --device cpu, or" if row.device == "cpu" else "needs a GPU:"
@@ -70,6 +69,12 @@ def make_engine(name: str, loaded: LoadedModel, device: torch.device, say: Say =
         if name != AUTO:
             say(f"the engine {name} {error}: translating with the model itself")
         return _plain(loaded, device)
+
+
+def check_engine(name: str) -> None:
+    """Raise an error if no engine has this name."""
+    if name not in (AUTO, *ENGINES):
+        raise ConfigError(f"no engine {name!r}: there are {', '.join((AUTO, *ENGINES))}")
 
 
 def availability() -> dict[str, str]:

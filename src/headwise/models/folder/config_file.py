@@ -62,12 +62,17 @@ def int8_version(folder: Path) -> Path:
     return folder / INT8_VERSION if is_int8(folder / INT8_VERSION) else folder
 
 
+def check_folder(folder: Path) -> None:
+    """Raise an error if a path is no model folder or checkpoint, without reading one."""
+    if not (_home(folder) / CONFIG).is_file():
+        raise CheckpointError(f"{folder}: not a model folder (it has no {CONFIG})")
+
+
 def load_description(folder: Path) -> Description:
     """Read config.json and tokenizer of a model folder or checkpoint."""
+    check_folder(folder)
     home = _home(folder)
     path = home / CONFIG
-    if not path.is_file():
-        raise CheckpointError(f"{folder}: not a model folder (it has no {CONFIG})")
     described = read_json(path)
     check_format(path, described)
     config, task = _describe(path, described)
