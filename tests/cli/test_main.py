@@ -142,6 +142,11 @@ def test_an_unknown_option(command: str, capsys: Capture) -> None:
         (["fly"], "choose from train, translate,"),
         (["transalte", "x"], "there is no 'transalte': did you mean translate?"),
         (["train", "--pairs", "x", "--preset", "tiney"], "did you mean tiny?"),
+        (
+            ["translate", "x", "--form", "en"],
+            "headwise translate: unrecognized arguments: --form en: did you mean --from?",
+        ),
+        (["inspect", "x", "y", "--out", "y.png"], "unrecognized arguments: y (see headwise inspect --help)"),
         (["translate", "x", "--beam", "0"], "'0'"),
         (["translate", "x", "--candidates", "many"], "'many'"),
         (["translate", "x", "--candidates", "-1"], "--candidates"),
