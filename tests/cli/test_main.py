@@ -240,6 +240,16 @@ def test_other_shells_complete_every_command(capsys: Capture) -> None:
         assert all(command in script for command in COMMANDS)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no POSIX shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_standard_streams_that_are_closed(closed: str) -> None:
+    script = f'"$0" -m headwise detect {closed}'
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable], stdin=subprocess.DEVNULL, capture_output=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 # --- translate -----------------------------------------------------------------------------------------
 
 

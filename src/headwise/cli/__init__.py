@@ -39,6 +39,7 @@ from headwise.extras import packages_for
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 2 for a mistake that the user can correct, 1 for a failure."""
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # UTF-8 whatever the locale, like the input
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -67,6 +68,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         return fail(1, f"{error.filename or 'input/output'}: {error.strerror or error}")
+
+
+def open_closed_streams() -> None:
+    """Open standard streams that the caller has closed (`>&-`): empty input, and output to nowhere.
+
+    Otherwise Python has none, and the next file that is opened takes the place of one for the system.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # stays open
 
 
 def is_closed_pipe(error: OSError) -> bool:
