@@ -18,7 +18,7 @@ from headwise.inspect.inside.one_translation import OneTranslation, Question, tr
 from headwise.inspect.inside.translation_trace import trace_json
 from headwise.inspect.page.inlined_page import PREFIX, inlined, page_modules, page_texts
 from headwise.inspect.page.page_answers import PageAnswer, page_answers
-from headwise.inspect.page.write_page import LARGEST, page_text, write_page
+from headwise.inspect.page.write_page import LARGEST, few_heads, page_text, without_tour, write_page
 from headwise.models.folder.load import save_model
 from tests.inspect.inside.models import random_inside, taught_inside
 from tests.shapes import small
@@ -111,6 +111,17 @@ def test_the_file_is_never_too_large(answers: list[PageAnswer]) -> None:
         page_text(one, answers, largest=empty + 1_000)
 
 
+def test_every_kind_of_attention_keeps_a_head_with_numbers(answers: list[PageAnswer]) -> None:
+    answer = answers[0].answer
+    for per_layer in (True, False):
+        heads = few_heads(answer, per_layer=per_layer)["steps"]["query_key_value"]
+        with_numbers = {kind: [any(layer) for layer in layers] for kind, layers in heads.items()}
+        assert {kind: any(layers) for kind, layers in with_numbers.items()} == dict.fromkeys(answer["attention"], True)
+        assert all(all(layers) for layers in with_numbers.values()) == per_layer
+    cross = few_heads(answer, per_layer=False)["steps"]["query_key_value"][answer["opening"]["kind"]]
+    assert cross[answer["opening"]["layer"]][answer["opening"]["head"]] is not None
+
+
 def test_sixty_tokens_of_a_small_model_fit_with_all_their_numbers() -> None:
     inside = random_inside(small(width=128, attention__heads=4, layers=2, encoder__layers=3))
     words = inside.tokenizer.encode("The cat sees a small dog. " * 30)
@@ -192,6 +203,36 @@ def test_it_opens_from_disk_without_a_network(chromium: Any, text: str, tmp_path
     page.reload()
     assert page.input_value(".sentence-text") == text
     context.close()
+
+
+@pytest.mark.parametrize(("levels", "message"), [(1, ""), (2, ""), (3, "so long a sentence")])
+def test_the_tour_of_a_long_sentence_shows_what_there_is(
+    chromium: Any, answers: list[PageAnswer], levels: int, message: str, tmp_path: Path
+) -> None:
+    """The levels of numbers that are left out: all but one head per layer, all but one of a kind, the whole tour."""
+    answer = answers[0].answer
+    reduced = [few_heads(answer), few_heads(answer, per_layer=False), without_tour(answer)][levels - 1]
+    path = tmp_path / "page.html"
+    path.write_text(page_text(translated(), [answers[0]._replace(answer=reduced)]), "utf-8")
+    page = chromium.new_page(locale="en-GB")
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    for station in (
+        "tokenisation",
+        "query-key-value",
+        "attention",
+        "self-attention",
+        "multi-head-attention",
+        "softmax",
+    ):
+        page.goto(f"{path.as_uri()}#tour?tour.station={station}")
+        page.reload()
+        page.wait_for_selector(".tour-main:not([aria-busy])")
+        alerts = page.locator("main [role=alert]").all_inner_texts()
+        assert len(alerts) == bool(message)
+        assert all(message in alert for alert in alerts)
+    assert not problems
+    page.close()
 
 
 def test_it_offers_nothing_that_only_a_server_can_do(chromium: Any, tmp_path: Path) -> None:

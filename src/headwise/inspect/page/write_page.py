@@ -18,6 +18,8 @@ from headwise.text.language.codes import Direction
 
 LARGEST = 3_000_000
 """Largest size of the file, in bytes."""
+LARGEST_SHARE = 0.75
+"""The largest share of the file for the numbers of the sentence itself; searches and comparisons need some, too."""
 SLACK = 2_000
 """Extra bytes allowed for numbers that are compressed together with other text."""
 
@@ -91,26 +93,51 @@ def _about(one: OneTranslation) -> Json:
 
 
 def _reduced(trace: PageAnswer, room: int) -> PageAnswer:
-    """The trace with fewer numbers, if it does not fit: heads without a tour of their own, then no tour at all."""
-    answer = trace.answer
-    for reduced in (answer, _few_heads(answer), _no_tour(answer), _one_layer(answer)):
+    """The trace with as many of its numbers as fit."""
+    for reduced in _reductions(trace.answer):
         found = trace._replace(answer=reduced)
-        if packed_size(found.as_dict()) <= room:
+        size = packed_size(found.as_dict())
+        if size <= LARGEST_SHARE * room:
             return found
+    if size <= room:
+        return found
     raise DataError("this sentence is too long for a page: write .json, or inspect a shorter one")
 
 
-def _few_heads(answer: Json) -> Json:
-    """Queries, keys and values of the heads that the page and its tour open on, and of one head of each other layer."""
+def _reductions(answer: Json) -> Iterator[Json]:
+    """The trace with fewer and fewer numbers: all, those of one head per layer, those of one head of each kind of
+    attention, no tour, and only one layer."""
+    yield answer
+    answer = {**answer, "attention": _rounded(answer["attention"])}
+    yield few_heads(answer)
+    yield few_heads(answer, per_layer=False)
+    yield without_tour(answer)
+    yield _one_layer(answer)
+
+
+def _rounded(weights: Any) -> Any:
+    """Attention weights with seven decimals, whose rows still sum to 1."""
+    if isinstance(weights, dict):
+        return {kind: _rounded(layers) for kind, layers in weights.items()}
+    return [_rounded(each) for each in weights] if isinstance(weights, list) else round(weights, 7)
+
+
+def few_heads(answer: Json, *, per_layer: bool = True) -> Json:
+    """The trace with queries, keys and values of few heads: those that the page and its tour open on, the clearest of
+    each other kind of attention, and one of each other layer."""
     opening, trained = answer["opening"], answer["alignment_head"]
-    opened = {(opening["kind"], opening["layer"]): [opening["head"]]}
+    opened = {(opening["kind"], opening["layer"], opening["head"])}
     if trained:
-        opened.setdefault((CROSS, trained["layer"]), []).append(trained["head"])
-    steps = dict(answer["steps"])
+        opened.add((CROSS, trained["layer"], trained["head"]))
+    for kind in answer["attention"].keys() - {kind for kind, *_ in opened}:
+        best = max((role for role in answer["roles"] if role["kind"] == kind), key=lambda role: role["strength"])
+        opened.add((kind, best["layer"], best["head"]))
+    layers_opened = {(kind, layer) for kind, layer, _ in opened}
 
     def kept(kind: str, layer: int, head: int) -> bool:
-        return head in opened.get((kind, layer), [0])
+        return (kind, layer, head) in opened or (per_layer and head == 0 and (kind, layer) not in layers_opened)
 
+    steps = dict(answer["steps"])
     steps["query_key_value"] = {
         kind: [
             [each if kept(kind, layer, head) else None for head, each in enumerate(heads)]
@@ -122,14 +149,15 @@ def _few_heads(answer: Json) -> Json:
     return {**answer, "steps": steps}
 
 
-def _no_tour(answer: Json) -> Json:
+def without_tour(answer: Json) -> Json:
+    """The trace without the numbers of the tour."""
     return {name: value for name, value in answer.items() if name not in ("steps", "code")}
 
 
 def _one_layer(answer: Json) -> Json:
     """The trace with only the layer that the page opens on."""
     opening = answer["opening"]
-    small = _no_tour(answer)
+    small = without_tour(answer)
     for name in ("attention", "value_norms"):
         small[name] = {
             kind: [

@@ -2,7 +2,7 @@
 
 import { el } from "../../core/dom.js";
 import { wordLines } from "../../draw/word-lines.js";
-import { attended, following, KINDS, tellingRow } from "./choices.js";
+import { attended, following, KINDS, absent, tellingRow } from "./choices.js";
 import { factor, line, number, products, words } from "./formula.js";
 import { grid } from "./grid.js";
 import { arrows, bar, box, largest, miniature, numbered, piece, plain, pointed, shown, strip, title } from "./parts.js";
@@ -45,6 +45,7 @@ function weightLine(scores, column, weight, open) {
 export function queryKeyValue(tour) {
   const { say, trace } = tour;
   const { choosers, numbers, rows, columns } = attended(tour);
+  if (!numbers) return absent(tour, choosers);
   const one = (name, tokens) => grid({ rows: tokens, columns: numbered(numbers[name][0].length), values: numbers[name], compact: true,
     tint: `tour-tint-${name}`, quiet: name !== "query", first: [tellingRow(tokens), 0], caption: say(name), point: (row, column) =>
       tour.show(say("qkv.cell", say(name), tokens[row].piece, column), [say(`qkv.${name}`, tokens[row].piece),
@@ -56,6 +57,7 @@ export function queryKeyValue(tour) {
 export function attention(tour) {
   const { say, trace } = tour;
   const { kind, choosers, numbers, rows, columns, ...head } = attended(tour);
+  if (!numbers) return absent(tour, choosers);
   const [row, tokens] = following(tour, "asks", rows);
   const [weights, query, scores, values] = [head.weights[row], numbers.query[row], numbers.scores[row], numbers.value];
   const open = (key) => kind !== "decoder" || trace.changed_by.mask === false || key <= row;
@@ -90,6 +92,7 @@ export const selfAttention = (tour) => weightTable(tour, "encoder");
 export function weightTable(tour, kind, open = () => true, leaks = () => false) {
   const { say } = tour;
   const { choosers, head, weights, numbers, rows, columns } = attended(tour, [kind]);
+  if (!numbers) return absent(tour, choosers);
   const names = (tokens) => tokens.map((each) => each.piece);
   const lines = wordLines({ from: names(rows), to: names(columns), heads: [{ name: say("head"), colour: head, weights }], upright: true, label: say("lines"),
     masked: (row, column) => !open(row, column) });
@@ -109,6 +112,7 @@ export function weightTable(tour, kind, open = () => true, leaks = () => false) 
 export function multiHead(tour) {
   const { say, trace, steps } = tour;
   const { kind, layer, head, choosers, rows, columns } = attended(tour, KINDS, { heads: false });
+  if (!steps.concatenated[kind][layer]) return absent(tour, choosers);
   const [row, tokens] = following(tour, "asks", rows);
   const heads = trace.attention[kind][layer];
   const outputs = steps.concatenated[kind][layer][row];

@@ -1,6 +1,6 @@
 // What a visitor chooses at several stations: a token, a kind of attention, a layer and a head.
 
-import { box, chooser, tokenRow } from "./parts.js";
+import { box, chooser, note, tokenRow } from "./parts.js";
 
 export const KINDS = ["encoder", "decoder", "cross"];
 const CLEAR = ["aligns", "previous", "next"];
@@ -10,11 +10,11 @@ export function sides({ source_tokens: source, shown_tokens: shown }, kind) {
   return { rows: kind === "encoder" ? source : shown, columns: kind === "decoder" ? shown : source };
 }
 
-/** The head to open on: the one whose part is told most clearly by its role. */
-export function telling({ roles, alignment_head: aligning }, kind) {
+/** The head to open on: the one whose part is told most clearly by its role, of those that have numbers. */
+export function telling({ roles, alignment_head: aligning, steps }, kind) {
   if (kind === "cross" && aligning) return [aligning.layer, aligning.head];
   const clear = (each) => each.strength + (CLEAR.includes(each.role) ? 1 : 0);
-  const [best] = roles.filter((each) => each.kind === kind).sort((a, b) => clear(b) - clear(a));
+  const [best] = roles.filter((each) => each.kind === kind && steps.query_key_value[kind][each.layer][each.head]).sort((a, b) => clear(b) - clear(a));
   return best ? [best.layer, best.head] : [0, 0];
 }
 
@@ -39,6 +39,9 @@ export function attended(tour, kinds = KINDS, { heads = true, label = "kind", na
       chooser("head", say("head"), counting(layers[layer].length), head, (index) => tour.chooseHead(kind, layer, index)), more);
   return { kind, layer, head, choosers, weights: layers[layer][head], numbers: tour.steps.query_key_value[kind][layer][head], ...sides(trace, kind) };
 }
+
+/** What is shown in place of numbers that a file of a long sentence lacks. */
+export const absent = (tour, choosers) => [choosers, note(tour.say("gone"))];
 
 /** The chosen row among these tokens, and the buttons to choose it. */
 export function following(tour, label, tokens) {
