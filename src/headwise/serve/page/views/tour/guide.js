@@ -51,8 +51,7 @@ export function makeGuide(context, changed) {
     async load() {
       const given = state.get("translation");
       tour.usual = await trace(given ? { translation: given } : {});
-      const { attention, steps } = tour.usual;
-      if (!steps || Object.values(attention).some((layers) => !layers.length || layers.includes(null))) throw new Error(tour.say("unfit"));
+      if (!tour.usual.steps || Object.values(tour.usual.attention).some((layers) => !layers.length || layers.includes(null))) throw new Error(tour.say("unfit"));
       tour.trace = tour.usual;
       const reference = tour.station.id === "teacher-forcing" && tour.get("reference");
       if (!tour.damage && !reference) return;
