@@ -78,6 +78,8 @@ def test_tsv_gives_the_first_two_columns(write: Write, tmp_path: Path) -> None:
     [
         *("target\tid\tsource", "de\tscore\tEN", "de-AT\tx\ten_US", "de\ten-US\ten", "Target\t\tSource"),
         *("German\tid\tEnglish", "Deutsch\tsource\tenglish (US)", '"de"\t"id"\t"en"', "de\tsource\ten"),
+        *("Deutsch\tID\tEnglisch", "Allemand\t\tAnglais", "Tedesco\tx\tInglese", "जर्मन\tx\tअंग्रेज़ी"),
+        "Target (DE)\tid\tSource (EN)",
     ],
 )
 def test_a_header_chooses_columns(write: Write, tmp_path: Path, header: str) -> None:
@@ -135,7 +137,7 @@ def test_quotation_marks_of_the_text_stay(write: Write, tmp_path: Path, lines: l
     assert texts(read(tmp_path, "a.tsv")) == [tuple(line.split("\t")) for line in lines]
 
 
-@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_csv(write: Write, tmp_path: Path, separator: str) -> None:
     rows = [["German", "id", "English"], ["eins", "1", "one"], ['"zwei, ""drei"""', "2", '"two,\nthree"']]
     path = write("a.csv", "".join(separator.join(row) + "\n" for row in rows))
@@ -150,6 +152,35 @@ def test_csv(write: Write, tmp_path: Path, separator: str) -> None:
         read(tmp_path, "c.csv")
     write("d.csv", "")
     assert read(tmp_path, "d.csv") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ("Hello, you;Hallo, du\none;eins\n", [("Hello, you", "Hallo, du"), ("one", "eins")]),
+        ("one;eins\nHello, you;Hallo, du\n", [("one", "eins"), ("Hello, you", "Hallo, du")]),
+        ("yes; no,ja; nein\none,eins\n", [("yes; no", "ja; nein"), ("one", "eins")]),
+        ("sep=;\nde;en\neins;one, a\n", [("one, a", "eins")]),
+        ('"sep=\t"\none\teins\n', [("one", "eins")]),
+    ],
+)
+def test_the_separator_of_a_csv_file_is_that_of_most_records(
+    write: Write, tmp_path: Path, content: str, wanted: list[tuple[str, str]]
+) -> None:
+    write("a.csv", content)
+    assert texts(read(tmp_path, "a.csv")) == wanted
+
+
+def test_a_csv_record_of_one_column_names_the_separators(write: Write, tmp_path: Path) -> None:
+    write("a.csv", "one|eins\n")
+    with pytest.raises(DataError, match=r"a\.csv:1: 1 column, but a pair needs 2, separated by commas, semicolons or"):
+        read(tmp_path, "a.csv")
+
+
+def test_a_folder_is_no_corpus(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DataError, match="folder: is a folder, not a file"):
+        read(tmp_path, "folder")
 
 
 def test_the_languages_of_a_corpus_win_over_those_of_the_table(write: Write, tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ def corpus_paths(corpus: CorpusConfig, data: DataConfig) -> tuple[list[tuple[Pat
         [recipe_path(data.folder, name) for name in names] for names in (corpus.source, corpus.target, corpus.pairs)
     )
     for path in pairs:
+        if path.is_dir():
+            raise DataError(f"{path}: is a folder, not a file")
         _reader(path)
     return list(zip(source, target, strict=True)), pairs
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from headwise.text.normalise import normalise
+
 _EXACT, _PLAIN, _MAIN, _VARIANT = 4, 3, 2, 1
 
 _NAMES = {
@@ -15,27 +17,27 @@ _NAMES = {
     "cs": "czech čeština",
     "cy": "welsh cymraeg",
     "da": "danish dansk",
-    "de": "german deutsch",
+    "de": "german deutsch allemand tedesco जर्मन",
     "el": "greek ελληνικά",
-    "en": "english",
+    "en": "english englisch anglais inglese अंग्रेज़ी अंग्रेजी",
     "eo": "esperanto",
-    "es": "spanish español castellano",
+    "es": "spanish español castellano spanisch espagnol spagnolo",
     "et": "estonian eesti",
     "eu": "basque euskara",
     "fa": "persian farsi فارسی",
     "fi": "finnish suomi",
-    "fr": "french français",
+    "fr": "french français französisch francese फ़्रेंच फ्रेंच",
     "ga": "irish gaeilge",
     "gl": "galician galego",
     "gu": "gujarati",
     "he": "hebrew עברית",
-    "hi": "hindi हिन्दी",
+    "hi": "hindi हिन्दी हिंदी",
     "hr": "croatian hrvatski",
     "hu": "hungarian magyar",
     "hy": "armenian",
     "id": "indonesian",
     "is": "icelandic íslenska",
-    "it": "italian italiano",
+    "it": "italian italiano italienisch italien इतालवी",
     "ja": "japanese 日本語",
     "ka": "georgian",
     "kk": "kazakh",
@@ -71,14 +73,14 @@ _NAMES = {
     "vi": "vietnamese",
     "zh": "chinese mandarin 中文",
 }
-"""Names of each language, in English and in the language itself."""
+"""Names of each language, in English and in the language itself; of the most usual ones in several languages."""
 
-_CODES = {name: code for code, names in _NAMES.items() for name in names.split()}
+_CODES = {normalise(name): code for code, names in _NAMES.items() for name in names.split()}
 
 
 def named_language(name: str) -> str:
-    """The code of a language from its name, in English or its own: `de` for `German` and `Deutsch`; else empty."""
-    return _CODES.get(name.partition("(")[0].strip().lower(), "")
+    """The code of a language from its name, as `_NAMES` has it: `de` for `German` and `Deutsch`; else empty."""
+    return _CODES.get(normalise(name.partition("(")[0]).lower(), "")
 
 
 def match(requested: str, given: str) -> int:

@@ -45,15 +45,18 @@ def read_parallel(source: Path, target: Path) -> Iterator[Pair]:
 
 def read_tsv(path: Path, source_language: str, target_language: str, note: Note) -> Iterator[Pair]:
     """The pairs of a tab-separated file (see `_from_columns`)."""
-    return _from_columns(path, spreadsheet(path), source_language, target_language, note)
+    return _from_columns(path, spreadsheet(path), "tabs", source_language, target_language, note)
 
 
 def read_csv(path: Path, source_language: str, target_language: str, note: Note) -> Iterator[Pair]:
     """The pairs of a CSV file (see `_from_columns`)."""
-    return _from_columns(path, comma_separated(path), source_language, target_language, note)
+    separators = "commas, semicolons or tabs"
+    return _from_columns(path, comma_separated(path), separators, source_language, target_language, note)
 
 
-def _from_columns(path: Path, records: Iterator[Record], source: str, target: str, note: Note) -> Iterator[Pair]:
+def _from_columns(
+    path: Path, records: Iterator[Record], separators: str, source: str, target: str, note: Note
+) -> Iterator[Pair]:
     """The pairs in the columns that a header names, by language or as `source` and `target`, or in the first two.
 
     Further columns (licences, scores) are ignored. An empty line is a pair of empty texts, so that cleaning counts
@@ -75,14 +78,15 @@ def _from_columns(path: Path, records: Iterator[Record], source: str, target: st
         if len(fields) <= max(left, right):
             if any(field.strip() for field in fields):
                 count = f"{len(fields)} column{'' if len(fields) == 1 else 's'}"
-                raise DataError(f"{path}:{number}: {count}, but a pair needs {max(left, right) + 1}, separated by tabs")
+                needed = f"a pair needs {max(left, right) + 1}, separated by {separators}"
+                raise DataError(f"{path}:{number}: {count}, but {needed}")
             fields = [""] * (max(left, right) + 1)
         yield Pair(fields[left], fields[right], str(path), number)
 
 
 def _header(fields: Sequence[str], source: str, target: str) -> tuple[int, int] | None:
     """The columns of source and target if the fields are names of columns."""
-    names = [field.strip().lower() for field in fields]
+    names = [field.partition("(")[0].strip().lower() for field in fields]
     codes = [named_language(name) or name for name in names]
     for wanted, given in (((source, target), codes), (("source", "target"), names)):
         left, right = (best(name, given) for name in wanted)

@@ -1,5 +1,6 @@
 """Records of text files: the fields of tab-separated and CSV lines, and JSON objects, one per line."""
 
+import contextlib
 import csv
 import json
 import re
@@ -13,6 +14,12 @@ from headwise.errors import DataError
 
 PROBE = 1000
 """The number of lines from which the style of quoting is inferred."""
+
+SEPARATORS = ",;\t"
+"""The separators that a CSV file may have."""
+
+_NAMED_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+"""A first line that tells Excel the separator."""
 
 Record = tuple[int, list[str]]
 """The number of a record's first line, and its fields."""
@@ -36,16 +43,19 @@ def spreadsheet(path: Path) -> Iterator[Record]:
 def comma_separated(path: Path) -> Iterator[Record]:
     """The fields of each CSV record that is not empty.
 
-    A field in quotation marks may hold separators, line breaks and doubled quotation marks. The separator is the
-    semicolon, as spreadsheet programs write it in many countries, if the first line has semicolons and no comma.
+    A field in quotation marks may hold separators, line breaks and doubled quotation marks. The separator is a comma,
+    or the semicolon or tab that spreadsheet programs write in many countries: see `_separator`.
     """
-    lines = numbered_lines(path)
-    head = next(lines, None)
-    if head is None:
+    lines = (f"{line}\n" for _, line in numbered_lines(path))
+    first_lines = list(islice(lines, PROBE))
+    if not first_lines:
         return
-    separator = ";" if ";" in head[1] and "," not in head[1] else ","
-    records = csv.reader((f"{line}\n" for _, line in chain([head], lines)), strict=True, delimiter=separator)
-    first = 1
+    named = _NAMED_SEPARATOR.fullmatch(first_lines[0])
+    separator = named[1] if named else _separator(first_lines)
+    records = csv.reader(chain(first_lines, lines), strict=True, delimiter=separator)
+    if named:
+        next(records)
+    first = records.line_num + 1
     while True:
         try:
             fields = next(records, None)
@@ -56,6 +66,18 @@ def comma_separated(path: Path) -> Iterator[Record]:
         if any(fields):
             yield first, fields
         first = records.line_num + 1
+
+
+def _separator(lines: Sequence[str]) -> str:
+    """The separator by which most records have as many fields as the first one, and more than one; else the comma."""
+
+    def alike(separator: str) -> int:
+        widths: list[int] = []
+        with contextlib.suppress(csv.Error):  # the reader of the file reports it
+            widths += (len(fields) for fields in csv.reader(lines, delimiter=separator) if any(fields))
+        return widths.count(widths[0]) if widths and widths[0] > 1 else 0
+
+    return max(SEPARATORS, key=alike)  # the first of equals
 
 
 def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
