@@ -16,6 +16,7 @@ from headwise.data.prepare.encode import EncodedChunk, Encoding, encode_chunk, e
 from headwise.data.prepare.encoded_corpus import EncodedWriter
 from headwise.data.prepare.held_out import HeldOut, most_held_out
 from headwise.data.prepare.progress import Throttle, counted
+from headwise.data.prepare.sides import checked
 from headwise.data.prepare.spool import CHUNK, Sentences, Spool, SpooledChunk
 from headwise.data.prepare.synthetic import never_held_out
 from headwise.data.prepare.workers import Workers, available
@@ -86,7 +87,8 @@ class Passes:
         write_json(self.folder / PREPARED, description)
 
     def _read(self, corpus: CorpusConfig, throttle: Throttle) -> Iterator[Pair]:
-        return counted(read_corpus(corpus, self.data, self._note), self.pairs, throttle)
+        pairs = checked(read_corpus(corpus, self.data, self._note), corpus_languages(corpus, self.data), self._note)
+        return counted(pairs, self.pairs, throttle)
 
     def _note(self, text: str) -> None:
         self.notes.append(text)
