@@ -53,19 +53,24 @@ def with_start(tables: Mapping[str, Any], stored: Mapping[str, Any], say: Say) -
     missing = missing_directions(_data(tables), task)
     if any(UNNAMED in direction for direction in missing):
         why_not = "the bundled one needs the names of the languages, --from and --to"
-    elif missing:
-        why_not = f"the bundled one does not translate {', '.join(missing)}"
     else:
         amount = amount_of(_data(tables))
-        if amount.pairs > SMALL:
+        if missing:
+            why_not = f"the bundled one does not translate {', '.join(missing)}"
+            if amount.pairs <= SMALL:
+                why_not += f"; {_few(amount)} too few to learn that well, so give another with --init if you can"
+        elif amount.pairs > SMALL:
             why_not = f"there are more than {SMALL:,} pairs (--init {BUNDLED} starts from the bundled one)"
     if why_not:
         say(f"training a new model: {why_not}")
         return tables
-    few = f"{amount.pairs:,} pairs are" if amount.pairs != 1 else "one pair is"
-    say(f"starting from the bundled model, since {few} too few for a new one; --init none trains a new one")
+    say(f"starting from the bundled model, since {_few(amount)} too few for a new one; --init none trains a new one")
     tables = _in_codes_of(BUNDLED, {**tables, "init": BUNDLED})
     return override(tables, tuning_settings(amount, dotted(tables)))
+
+
+def _few(amount: Amount) -> str:
+    return f"{amount.pairs:,} pairs are" if amount.pairs != 1 else "one pair is"
 
 
 def missing_directions(data: DataConfig, task: Task) -> list[str]:

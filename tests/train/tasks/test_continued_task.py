@@ -4,9 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import headwise
 from headwise.decode.shortlist.shortlists import Shortlist, Shortlists, find_shortlists
+from headwise.errors import ConfigError
 from headwise.models.folder.description import Task
 from headwise.models.folder.load import save_model
 from headwise.train.tasks.continued_task import continued_task, note_new_directions
@@ -59,6 +61,18 @@ def test_new_directions_are_noted() -> None:
     assert not said
     note_new_directions(Task(directions=(("fr", "de"),)), MANY, "bundled", said.append)
     assert said == ["note: the model in bundled translates en-fr, de-en, en-de; fr-de is new to it"]
+
+
+def test_a_language_without_a_tag_is_refused_before_anything_is_prepared(tmp_path: Path) -> None:
+    save_model(tmp_path / "start", taught(both_directions=True))
+    pairs = lines_file(tmp_path / "pairs.tsv", [f"{source}\t{target}" for source, target in PAIRS])
+    said: list[str] = []
+    with pytest.raises(ConfigError, match=r"start has no tag for es, and cannot learn one \(it has: de, en\)"):
+        headwise.train(
+            init=tmp_path / "start", pairs=pairs, source="en", target="es", out=tmp_path / "run", say=said.append
+        )
+    assert not said
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_keeps_directions_and_shortlists(tmp_path: Path) -> None:

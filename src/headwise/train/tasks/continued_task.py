@@ -8,11 +8,27 @@ from headwise.bundled.find import find_model
 from headwise.data.prepare.result import TrainCorpus
 from headwise.decode.shortlist.extend import extended_shortlists
 from headwise.decode.shortlist.shortlists import find_shortlists
+from headwise.errors import ConfigError
 from headwise.models.folder.config_file import shortlist_path
-from headwise.models.folder.description import Task
+from headwise.models.folder.description import LoadedModel, Task
 from headwise.text.language.codes import Direction
 from headwise.text.tokenizer import Tokenizer
 from headwise.train.job import Say
+
+
+def check_tags(directions: Sequence[Direction], start: LoadedModel, init: str) -> None:
+    """Refuse directions that the language tags of a model cannot tell apart, or languages that it has no tag for."""
+    if not start.task.tags:
+        if len(directions) > 1:
+            raise ConfigError(f"the model in {init} has no language tags: train it in one direction only")
+        return
+    known = start.tokenizer.languages if start.tokenizer else ()
+    new = [target for _, target in directions if target and target not in known]
+    if new and not start.task.published:  # T5's are words of the text, of any language
+        raise ConfigError(
+            f"the model in {init} has no tag for {new[0]}, and cannot learn one (it has: {', '.join(known)}); "
+            "--init none trains a new model"
+        )
 
 
 def continued_task(task: Task, before: Task) -> Task:

@@ -39,7 +39,7 @@ from headwise.train.set_names import test_set_names, validation_set_names
 from headwise.train.start import first_model, given_tokenizer, presets_of, starting_point
 from headwise.train.step.learner import Objective, Validate
 from headwise.train.step.loss import TokenLoss, divergence, prediction_loss
-from headwise.train.tasks.continued_task import continued_task, keep_shortlists, note_new_directions
+from headwise.train.tasks.continued_task import check_tags, continued_task, keep_shortlists, note_new_directions
 from headwise.train.tasks.guided_alignment import Guidance, check_guidable, guidance, pair_links
 from headwise.train.tasks.term_pairs import term_pairs
 from headwise.train.tasks.word_pairs import word_pairs
@@ -72,12 +72,12 @@ def check(recipe: Recipe, model: nn.Module) -> None:
 
 def open_job(recipe: Recipe, run: Path, device: torch.device, say: Say) -> "TranslationJob":
     start = starting_point(recipe, device)
+    if start is not None:
+        check_tags(directions(recipe.data), start, recipe.init)
     cache, tokenizer = data_folder(recipe, run), given_tokenizer(start, recipe)
     prepared = PairPreparation.of(recipe.data, recipe.text, cache, recipe.seed, say, tokenizer).prepare()
     task = task_of(recipe, prepared)
     if start is not None:
-        if len(task.directions) > 1 and not start.task.tags:
-            raise ConfigError(f"the model in {recipe.init} has no language tags: train it in one direction only")
         note_new_directions(task, start.task, recipe.init, say)
         task = continued_task(task, start.task)
         keep_shortlists(recipe.init, run, prepared.tokenizer, prepared.train)
