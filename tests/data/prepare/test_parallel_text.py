@@ -408,6 +408,18 @@ def test_given_validation_data_are_hardly_cleaned(write: Write, tmp_path: Path, 
         run(data)
 
 
+def test_validation_pairs_that_are_training_pairs_are_noted(write: Write, tmp_path: Path, run: Preparation) -> None:
+    pairs = sentences(100)
+    write("a.tsv", tsv(pairs))
+    data = table(tmp_path, "a.tsv", valid=(CorpusConfig(pairs=("v.tsv",)),))
+    write("v.tsv", tsv([*pairs[:1], *sentences(20, seed=1)[1:]]))
+    run(data)
+    assert not any("are training pairs too" in line for line in run.said)
+    write("v.tsv", tsv([*pairs[:15], *pairs[:15], *sentences(20, seed=1)[15:]]))
+    run(data)
+    assert any("note: 15 of 20 validation pairs are training pairs too" in line for line in run.said)
+
+
 def test_both_directions_are_views_of_the_same_arrays(write: Write, tmp_path: Path, run: Preparation) -> None:
     pairs = [(source, f"satz {i // 2}") for i, (source, _) in enumerate(sentences(200))]  # shared targets
     write("a.tsv", tsv(pairs))

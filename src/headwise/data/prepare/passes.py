@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
+
 from headwise.config import CorpusConfig, DataConfig, TextConfig
-from headwise.data.prepare.clean import ONLY_UNUSABLE, clean
+from headwise.data.prepare.clean import ONLY_UNUSABLE, clean, pair_hashes
 from headwise.data.prepare.cleaning_report import CleaningReport, total
 from headwise.data.prepare.duplicates import SeenHashes
 from headwise.data.prepare.encode import EncodedChunk, Encoding, encode_chunk, encode_span
@@ -29,6 +31,8 @@ from headwise.text.language.codes import Direction
 from headwise.text.tokenizer import Tokenizer
 
 PREPARED = "prepared.json"
+REPEATED = 0.1
+"""The share of the validation pairs that may be training pairs too: short sentences often are."""
 
 
 class Passes:
@@ -109,6 +113,8 @@ class Passes:
         size = 0 if self.data.valid else self.data.held_out // len(set(self.directions))
         self.choices = {direction: HeldOut(size, self.seed) for direction in self.directions}
         self.synthetic = never_held_out(self.data.train, self.data, self._note) if size else {}
+        valid = {each: np.unique(pair_hashes(pairs, "\t".join(each))) for each, pairs in self.valid.items()}
+        repeated: dict[Direction, set[int]] = {each: set() for each in valid}
         seen, throttle = SeenHashes(), Throttle(self.say)
         for index, (corpus, direction) in enumerate(zip(self.data.train, self.directions, strict=True)):
             self.say(f"reading {', '.join([*corpus.pairs, *corpus.source])}")
@@ -118,12 +124,20 @@ class Passes:
             names: dict[str, int] = {}
             pairs = self._read(corpus, throttle)
             for chunk, hashes in clean(pairs, self.data.clean, report, seen, "\t".join(direction), workers):
+                if direction in valid:
+                    repeated[direction].update(valid[direction][np.isin(valid[direction], hashes)].tolist())
                 self.choices[direction].offer(chunk, hashes, self.synthetic.get(direction, frozenset()))
                 spool.append((*pair[:2], names.setdefault(pair.file, len(names)), pair.line) for pair in chunk)
             spool.finish()
             self.names.append(list(names))
         if not any(spool.count for spool in self.spools):
             raise DataError(f"no training pairs are left: {total(self.reports)}")
+        count, both = sum(map(len, valid.values())), sum(map(len, repeated.values()))
+        if both > count * REPEATED:
+            self._note(
+                f"note: {both:,} of {count:,} validation pairs are training pairs too: validation measures how well "
+                "these are remembered"
+            )
 
     def _hold_out(self) -> None:
         """Choose the validation pairs, and forbid their texts in training: both sides, in every corpus."""
