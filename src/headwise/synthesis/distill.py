@@ -160,7 +160,8 @@ def _distill(
             return Distilled(stopped=share.together)
         time.sleep(LOOK_EVERY)
     if not student.data.valid:
-        say("note: there are no references: validation is on held-out translations of the teacher")
+        few = "there are no references, or too few to hold some out"
+        say(f"note: {few}: validation is on held-out translations of the teacher, if there are at least 20")
     teacher.release()  # the student needs the memory
     try:
         outcome = train(student, say)
