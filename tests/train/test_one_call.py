@@ -87,6 +87,11 @@ def test_one_call(tmp_path: Path) -> None:
     assert headwise.train(out=tmp_path / "run", steps=3, say=lambda text: None).progress.step == 3
 
 
+def test_pairs_are_given_as_files() -> None:
+    with pytest.raises(ConfigError, match=r"named by their files, not \('one', 'eins'\)"):
+        headwise.train(pairs=[("one", "eins")], source="en", target="de", out="run")  # type: ignore[list-item]
+
+
 def test_a_whole_recipe_takes_no_keywords() -> None:
     recipe = complete_recipe(pairs="a.tsv", out="run")
     assert complete_recipe(recipe) is recipe

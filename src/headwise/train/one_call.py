@@ -168,7 +168,10 @@ def corpus_tables(keywords: Mapping[str, Any], prefix: str) -> list[dict[str, An
 
 
 def _files(given: Files | None) -> Iterator[str]:
-    yield from map(str, [given] if isinstance(given, str | Path) else given or ())
+    for path in [given] if isinstance(given, str | Path) else given or ():
+        if not isinstance(path, str | Path):
+            raise ConfigError(f"training data are named by their files, not {path!r:.60}: write pairs to a .tsv file")
+        yield str(path)
 
 
 def _text(path: str | Path | None) -> str | None:

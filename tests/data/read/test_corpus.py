@@ -177,6 +177,12 @@ def test_a_csv_record_of_one_column_names_the_separators(write: Write, tmp_path:
         read(tmp_path, "a.csv")
 
 
+def test_json_without_named_languages_asks_for_them(write: Write, tmp_path: Path) -> None:
+    write("a.jsonl", '{"en": "one", "de": "eins"}\n')
+    with pytest.raises(DataError, match=r"a\.jsonl:1: no key 'source', and no --from and --to; there are: 'en', 'de'"):
+        read(tmp_path, "a.jsonl", languages=("", ""))
+
+
 def test_a_folder_is_no_corpus(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(DataError, match="folder: is a folder, not a file"):

@@ -157,11 +157,17 @@ def test_declared_entities_are_refused(write: Write, declarations: str) -> None:
         texts(write("a.tmx", content))
 
 
-@pytest.mark.parametrize("content", ["", "<tmx><body><tu>", "no xml", document("<tu></tuv>")])
+@pytest.mark.parametrize("content", ["no xml", document("<tu></tuv>")])
 def test_broken_xml_is_reported_with_its_line(write: Write, content: str) -> None:
     path = write("a.tmx", content)
     with pytest.raises(DataError, match=re.escape(str(path)) + r":\d+: not well-formed XML"):
         texts(path)
+
+
+@pytest.mark.parametrize("content", ["", "<tmx><body><tu>", "<tmx><bo"])
+def test_a_file_that_is_cut_off_is_called_that(write: Write, content: str) -> None:
+    with pytest.raises(DataError, match=r"a\.tmx:1: the file ends too early"):
+        texts(write("a.tmx", content))
 
 
 def test_another_kind_of_xml_is_no_tmx(write: Write) -> None:

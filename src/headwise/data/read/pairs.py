@@ -130,7 +130,7 @@ def _json_keys(table: dict[str, Any], source: str, target: str, where: str) -> t
     if "source" in table and "target" in table:
         return "source", "target"
     role, language = ("source", source) if left is None and "source" not in table else ("target", target)
-    wanted = f"{role!r} or {language!r}" if language else repr(role)
+    wanted = f"{role!r} or {language!r}" if language else f"{role!r}, and no --from and --to"
     raise DataError(f"{where}: no key {wanted}; there are: {', '.join(map(repr, table)) or 'none'}")
 
 

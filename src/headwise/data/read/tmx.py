@@ -116,8 +116,9 @@ class _Units:
         try:
             self.parser.Parse(block, not block)
         except expat.ExpatError as error:
-            problem = expat.ErrorString(error.code)
-            raise DataError(f"{self.path}:{error.lineno}: not well-formed XML: {problem}") from None
+            ended = "the file ends too early (an incomplete download?)"
+            problem = f"not well-formed XML: {expat.ErrorString(error.code)}" if block else ended
+            raise DataError(f"{self.path}:{error.lineno}: {problem}") from None
         except (LookupError, ValueError) as error:  # an encoding that Python or the parser does not know
             raise DataError(f"{self.path}:{self.line()}: {error}") from None
 
