@@ -31,7 +31,7 @@ from headwise.train.job import Job, JobModule, Say, Scored
 from headwise.train.loop import fit
 from headwise.train.processes.group import ProcessGroup, joined
 from headwise.train.report.card import start_section, with_distillation
-from headwise.train.report.console import RunReporter, check_tensorboard
+from headwise.train.report.console import RunReporter, check_tensorboard, read_log
 from headwise.train.report.cost import training_cost
 from headwise.train.report.curves import draw_curves
 from headwise.train.run_folder import (
@@ -247,6 +247,7 @@ def finish(
     else:
         weights = load_weights(checkpoints(run)[-1])
         source = f"those of the last step, {progress.step:,}"
+    note_no_gain(run, recipe, progress, say)
     model = job.loaded.model
     merge_lora(model)
     set_weights(model, weights, str(run))
@@ -266,6 +267,20 @@ def finish(
     if recipe.init and is_int8(find_model(recipe.init)):
         keep_int8(run, next(model.parameters()).device, say)
     return scores
+
+
+def note_no_gain(run: Path, recipe: Recipe, progress: RunState, say: Say) -> None:
+    """Report a best validation that is worse than that of the model which the run started from."""
+    name, best = recipe.train.select_by, progress.best_metric
+    before = next((each.get(name) for each in read_log(run) if each["kind"] == "valid" and each["step"] == 0), None)
+    if not isinstance(before, int | float) or best is None:
+        return
+    before, best = round(before, 3), round(best, 3)  # as they are shown
+    if best > before if name == "loss" else best < before:
+        say(
+            f"note: validation was better before training ({name} {before:.3f}, now {best:.3f}): these pairs have "
+            f"nothing to teach {recipe.init}; use that model, or train on other pairs or more of them"
+        )
 
 
 def keep_int8(run: Path, device: torch.device, say: Say) -> None:

@@ -75,6 +75,23 @@ def test_a_language_without_a_tag_is_refused_before_anything_is_prepared(tmp_pat
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(("rate", "worse"), [(1e-30, False), (10.0, True)])
+def test_a_result_that_is_worse_than_its_start_is_noted(tmp_path: Path, rate: float, worse: bool) -> None:
+    save_model(tmp_path / "start", taught(both_directions=True))
+    said: list[str] = []
+    headwise.train(
+        init=tmp_path / "start",
+        pairs=lines_file(tmp_path / "pairs.tsv", [f"{source}\t{target}" for source, target in PAIRS]),
+        source="en",
+        target="de",
+        out=tmp_path / "run",
+        device="cpu",
+        settings={"train.steps": 2, "train.learning_rate": rate, "train.validate_bleu": False, "data.held_out": 1},
+        say=said.append,
+    )
+    assert any("validation was better before training (loss " in line for line in said) == worse
+
+
 def test_a_run_keeps_directions_and_shortlists(tmp_path: Path) -> None:
     loaded = taught(both_directions=True)
     assert loaded.tokenizer is not None
