@@ -56,4 +56,4 @@ def test_other_commands_take_the_lines_of_any_text_file(model: Path, tmp_path: P
 def test_a_tab_and_an_unknown_character(model: Path, capsys: Capture) -> None:
     assert ok(capsys, "translate", "--model", model, SOURCES[0].replace(" ", "\t")) == f"{TARGETS[0]}\n"
     assert main(["translate", "--model", str(model), f"{SOURCES[0]} 🦀"]) == 0
-    assert "characters that the model has not learnt, so it can only guess at them: 🦀" in capsys.readouterr().err
+    assert "characters that the model has not learnt, so it can only copy or guess them: 🦀" in capsys.readouterr().err

@@ -12,7 +12,7 @@ def test_characters_that_are_not_known() -> None:
     assert check.note == ""
     check.add(["日本語", "The cat.", "日 sees"])
     assert check.note == (
-        "2 texts have characters that the model has not learnt, so it can only guess at them: 日 本 語"
+        "2 texts have characters that the model has not learnt, so it can only copy or guess them: 日 本 語"
     )
 
 

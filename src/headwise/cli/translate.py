@@ -100,7 +100,7 @@ the text; with --alignments the word alignment (source-target, counted from 0).
     command.add_argument(
         "--no-repair",
         action="store_true",
-        help="do not translate again where numbers are missing or a translation is far too long",
+        help="do not translate again where numbers or URLs are missing or a translation is far too long",
     )
     command.add_argument(
         "--no-recase", action="store_true", help="translate texts in capitals as they are, not in normal case"

@@ -31,4 +31,4 @@ class CoverageCheck:
             return ""
         shown = " ".join(list(self._characters)[:SHOWN]) + (" ..." if len(self._characters) > SHOWN else "")
         texts = "1 text has" if self._texts == 1 else f"{self._texts:,} texts have"
-        return f"{texts} characters that the model has not learnt, so it can only guess at them: {shown}"
+        return f"{texts} characters that the model has not learnt, so it can only copy or guess them: {shown}"

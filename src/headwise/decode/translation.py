@@ -38,8 +38,8 @@ class TranslateOptions:
     alignments: bool = False
     """Compute word alignments, which takes another pass over each translation."""
     repair: bool = True
-    """Translate again where numbers are missing, and where a translation repeats itself or has more than three times
-    the characters of its source. Samples are never repaired."""
+    """Translate again where numbers or kept words (URLs, code, unknown scripts) are missing, and where a translation
+    repeats itself or has more than three times the characters of its source. Samples are never repaired."""
     recase: bool = True
     """Translate texts in capitals in normal case, and put their translations in capitals; not with a prefix."""
     glossary: Glossary | None = None

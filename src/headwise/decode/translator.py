@@ -25,6 +25,7 @@ from headwise.decode.framing import DirectionFrame, Framer
 from headwise.decode.glossary.keep_case import keep_case
 from headwise.decode.glossary.term_search import EngineTermSearch, use_terms
 from headwise.decode.open import OpenedModel, open_as, torch_use
+from headwise.decode.repair.kept_words import KeptWords
 from headwise.decode.repair.repair import repair_texts
 from headwise.decode.repair.second_search import second_search
 from headwise.decode.search.hypothesis import length_penalty as normalised_score
@@ -337,7 +338,7 @@ class Translator:
         first = options if not terms or options.exact else replace(options, candidates=options.width)
         found = self._candidates(sources, prefixes, frame, first, progress)
         again = partial(self._candidates, frame=frame, progress=None)
-        second = second_search(again, self._sentences, self._framer, frame, (prefix, forced), options)
+        second = second_search(again, self._sentences, self._framer, frame, self._kept_words, (prefix, forced), options)
         if options.repair and options.sampling is None:
             found = repair_texts(parts, found, second)
         if terms:
@@ -375,6 +376,10 @@ class Translator:
         tokens = self.tokenizer.pieces(self.tokenizer.encode_target(text))
         others = [self._in_capitals(each, source) for each in found.alternatives]
         return replace(found, text=text, tokens=tokens, alternatives=others)
+
+    @cached_property
+    def _kept_words(self) -> KeptWords:
+        return KeptWords(self.tokenizer)
 
     @cached_property
     def _normal_case(self) -> NormalCase:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from headwise.documents.marked_text import Kept, Mark, MarkedText, MarkKind, Part
+from headwise.text.machine_words import ADDRESS, CODE, PATH, URL
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ _EMOJI = (
 )
 """Emoji and pictographs, with their modifiers and joiners: models know few of them."""
 _KINDS = {
-    "url": r"(?:(?:https?|ftp|file|ssh|git)://|mailto:|www\.)[^\s<>\"'`{}|\\^]*[^\s<>\"'`{}|\\^.,;:!?()\[\]…]",
-    "address": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    "code": r"`+[^`\n]+`+",
+    "url": URL,
+    "address": ADDRESS,
+    "code": CODE,
     "template": r"\{\{[^{}\n]*\}\}|\{%[^{}\n]*%\}|[$#@%]\{[^{}\n]*\}|\$\([\w.]+\)|\$t\([^()\n]*\)"
     r"|%\{[^{}\n]*\}",
     "brace": r"\{(?=[\w}.:!\[-])",
@@ -41,9 +42,7 @@ _KINDS = {
     "element": r"<(?P<element_name>code|kbd|samp|var|tt|pre|script|style)\b[^<>]*>.*?</(?P=element_name)>",
     "tag": rf"</?{_NAME}(?:\s[^<>]*)?/?>|<!--.*?-->",
     "entity": r"&(?:[A-Za-z][\w]{1,30}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});",
-    "path": r"(?<![\w/\\])(?:[A-Za-z]:\\|\\\\)[^\s<>|?*\"]+"
-    r"|(?<![\w/.<])(?:~|\.{1,2})?/(?:[\w.@+-]+/)+[\w.@+-]*[\w@+]|(?<![\w/])~?/(?:etc|usr|var|tmp|home|dev|proc|opt)\b"
-    r"|(?<![\w/])[\w.-]+(?:/[\w.-]+)*/[\w-]+\.[A-Za-z]\w{0,4}\b",
+    "path": PATH,
     "file": r"(?<![\w.])[\w-]+\.(?:docx?|xlsx?|pptx?|od[tsp]|pdf|txt|md|html?|xml|json|ya?ml|toml|ini|conf|cfg|log|csv"
     r"|tsv|py|js|ts|cpp|hpp|java|rs|go|sh|exe|dll|so|zip|tar\.[gx]z|tar|gz|xz|png|jpe?g|gif|svg|webp|mp[34]|po|xlf)\b",
     "option": r"(?<![\w-])--[a-z][\w-]*(?:=[^\s,.;]+)?",

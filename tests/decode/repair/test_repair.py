@@ -33,8 +33,8 @@ class Model:
         return SecondSearch(search, str.split, lambda source, text: [], ("en", "de"), prefix)
 
 
-def repaired(model: Model, source: str, *found: str, prefix: str = "") -> list[Translation]:
-    [result] = repair([SourceSentence(source, True)], [candidates(*found)], model.second(prefix))
+def repaired(model: Model, source: str, *found: str, prefix: str = "", kept: tuple[str, ...] = ()) -> list[Translation]:
+    [result] = repair([SourceSentence(source, True, list(kept))], [candidates(*found)], model.second(prefix))
     return result
 
 
@@ -190,3 +190,38 @@ def test_a_sentence_at_the_limit_of_positions_is_repaired_too() -> None:
 def test_detected_texts_are_repaired() -> None:
     found = translator().translate(f"{SOURCES[0]} 1985", source="auto")
     assert "1985" in found.text
+
+
+def test_stand_ins_bring_kept_words_back() -> None:
+    model = Model(lambda text: [text.replace("see", "siehe").replace("and", "und")] if "\\" not in text else ["??"])
+    [best] = repaired(model, r"see C:\x and C:\y", "siehe", kept=(r"C:\x", r"C:\y"))
+    assert best.text == r"siehe C:\x und C:\y"
+    assert model.asked == [r"see C:\x and C:\y", "see XYZ1 and XYZ2"]
+
+
+def test_pieces_are_the_last_resort_for_kept_words() -> None:
+    model = Model(lambda text: ["siehe"] if text == "see" else ["??"])
+    assert repaired(model, "see 東京 3", "??", kept=("東京",))[0].text == "siehe 東京 3"
+
+
+def test_a_sentence_of_kept_words_alone_is_copied() -> None:
+    model = Model(lambda text: ["??"])
+    [best] = repaired(model, "Привет, мир?", "??", kept=("Привет, мир",))
+    assert (best.text, best.complete) == ("Привет, мир?", True)
+
+
+@pytest.mark.parametrize("text", ["?!", "***", "-- ", "🙂"])
+def test_mere_punctuation_is_copied(text: str) -> None:
+    model = Model(lambda text: ["other"])
+    assert repaired(model, text, "-")[0].text == text.strip()
+    assert not model.asked
+
+
+def test_broken_characters_are_searched_again_and_never_given() -> None:
+    assert repaired(Model(lambda text: ["ein Wort"]), "a word", "ein �ort")[0].text == "ein Wort"
+    assert repaired(Model(lambda text: ["�� Wort"]), "a word", "ein � Wort")[0].text == "ein Wort"
+    assert repaired(Model(lambda text: ["x"]), "a � word", "ein � Wort")[0].text == "ein � Wort"
+
+
+def test_an_unknown_script_stays_in_a_whole_translation() -> None:
+    assert "東京" in translator().translate("The cat sees 東京.").text

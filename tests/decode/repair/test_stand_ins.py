@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwise.decode.repair.stand_ins import join_pieces, pieces_around_numbers, substitute
+from headwise.decode.repair.stand_ins import join_pieces, pieces_around, substitute, substitute_words
 from headwise.text.numbers import digit_runs, has_digits
 
 TEXTS = st.lists(
@@ -51,7 +51,7 @@ def test_a_sentence_with_very_many_numbers_has_no_stand_ins() -> None:
 
 @given(TEXTS)
 def test_pieces_keep_every_digit(text: str) -> None:
-    pieces = pieces_around_numbers(text)
+    pieces = pieces_around(text)
     wanted = [piece for piece in pieces if not piece.copied]
     assert not any(has_digits(piece.text) for piece in wanted)
     assert digit_runs(join_pieces(pieces, [["7 77", "x"] for _ in wanted])) == digit_runs(text)
@@ -59,11 +59,21 @@ def test_pieces_keep_every_digit(text: str) -> None:
 
 
 def test_a_piece_whose_translations_are_too_long_is_copied() -> None:
-    pieces = pieces_around_numbers("at 21:00")
+    pieces = pieces_around("at 21:00")
     assert join_pieces(pieces, [["wort " * 20, "um"]]) == "um 21:00"
     assert join_pieces(pieces, [["wort " * 20]]) == "at 21:00"
 
 
 def test_a_piece_has_no_full_stop_that_its_source_lacks() -> None:
-    pieces = pieces_around_numbers("The train leaves at 21:00 today.")
+    pieces = pieces_around("The train leaves at 21:00 today.")
     assert join_pieces(pieces, [["Le train part."], ["aujourd'hui."]]) == "Le train part 21:00 aujourd'hui."
+
+
+def test_names_stand_for_words_and_move_with_the_translation() -> None:
+    changed = substitute_words("the `a` and `ab` and `a`", ["`a`", "`ab`", "`a`"])
+    assert changed is not None
+    assert changed.text == "the XYZ1 and XYZ2 and XYZ3"
+    assert changed.restore("XYZ2, XYZ1, XYZ3") == "`ab`, `a`, `a`"
+    assert changed.restore("XYZ2, XYZ1") is None
+    assert changed.restore("XYZ1 XYZ2 XYZ3 XYZ3") is None
+    assert substitute_words("XYZ1 and `a`", ["`a`"]) is None

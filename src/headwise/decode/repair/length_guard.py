@@ -17,7 +17,12 @@ _FEW_TOKENS = 12
 
 def longest_ratio(language: str) -> int:
     """The most characters of a translation per character of its source, by the source language's short code."""
-    return 12 if language in _DENSE or not language else 3
+    return 12 if is_dense(language) else 3
+
+
+def is_dense(language: str) -> bool:
+    """Whether a language has very many characters, or is unknown, so that it may be such a one."""
+    return language in _DENSE or not language
 
 
 def longest_allowed(source: str, ratio: int) -> int:

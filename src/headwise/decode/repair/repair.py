@@ -1,4 +1,4 @@
-"""Repair of translations that lost numbers, run in circles or are far too long.
+"""Repair of translations that lost numbers or kept words, run in circles or are far too long.
 
 Translations are checked in a few microseconds each; only those with a fault are translated again. Every engine can do
 what this takes: wider searches, and searches of other texts.
@@ -7,15 +7,27 @@ what this takes: wider searches, and searches of other texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from headwise.decode.repair.kept_words import lost_words
 from headwise.decode.repair.length_guard import cut_to, has_loop, longest_allowed, longest_ratio, without_loops
 from headwise.decode.repair.second_search import Candidates, SecondSearch
-from headwise.decode.repair.stand_ins import Substituted, join_pieces, pieces_around_numbers, substitute
+from headwise.decode.repair.stand_ins import (
+    Substituted,
+    SubstitutedWords,
+    join_pieces,
+    pieces_around,
+    substitute,
+    substitute_words,
+)
 from headwise.decode.text_parts import TextPart
 from headwise.decode.translation import Translation
+from headwise.text.normalise import well_formed
 from headwise.text.numbers import has_digits, missing_runs, same_runs, surplus_runs
+
+BROKEN = "\ufffd"
+"""What stands for bytes of a model that are no character."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +37,8 @@ class SourceSentence:
     text: str
     begins: bool
     """Whether it is the first of its text."""
+    kept: list[str] = field(default_factory=list)
+    """Words that its translation must have as they are."""
 
     def longest(self, second: SecondSearch) -> int:
         """The most characters that its translation may have."""
@@ -37,8 +51,10 @@ class Fault(NamedTuple):
 
     missing: int
     """Runs of digits of the source that the translation does not have."""
+    lost: int
+    """Kept words of the source that the translation does not have."""
     babble: bool
-    """It repeats itself, or is too long."""
+    """It repeats itself, is too long, has broken characters, or is anything but a copy of mere punctuation."""
     surplus: int
     """Runs of digits that the source does not have."""
 
@@ -46,17 +62,32 @@ class Fault(NamedTuple):
 def find_fault(sentence: SourceSentence, found: Translation, second: SecondSearch) -> Fault:
     """The fault of a translation; all its parts are false if there is none."""
     source, text = sentence.text, found.text
-    babble = len(text) > sentence.longest(second) or has_loop(source, text, found.tokens)
+    babble = (
+        len(text) > sentence.longest(second)
+        or has_loop(source, text, found.tokens)
+        or (BROKEN in text and BROKEN not in well_formed(source))
+        or (text != source and not second.prefix and is_punctuation(source) and text.split() != source.split())
+    )
+    lost = len(lost_words(sentence.kept, text))
     if not has_digits(source) or same_runs(source, text):
-        return Fault(0, babble, 0)
-    return Fault(len(missing_runs(source, text, second.direction[1])), babble, len(surplus_runs(source, text)))
+        return Fault(0, lost, babble, 0)
+    return Fault(len(missing_runs(source, text, second.direction[1])), lost, babble, len(surplus_runs(source, text)))
+
+
+def is_punctuation(text: str) -> bool:
+    """Whether a text has neither letters nor digits."""
+    return not any(character.isalnum() for character in text)
 
 
 def repair_texts(
     texts: Sequence[Sequence[TextPart]], found: list[Candidates], second: SecondSearch
 ) -> list[Candidates]:
     """The candidates of the parts of all texts, one after the other, repaired."""
-    sentences = [SourceSentence(part.text, place == 0) for parts in texts for place, part in enumerate(parts)]
+    sentences = [
+        SourceSentence(part.text, place == 0, second.kept(part.text))
+        for parts in texts
+        for place, part in enumerate(parts)
+    ]
     repaired = iter(repair(sentences, found, second))
     return [each for parts in texts for each in _shorten_parts(parts, [next(repaired) for _ in parts], second)]
 
@@ -64,10 +95,10 @@ def repair_texts(
 def repair(sentences: Sequence[SourceSentence], found: list[Candidates], second: SecondSearch) -> list[Candidates]:
     """The candidates of each sentence, with a better first one where the first has a fault.
 
-    The candidates of a second, wider search are tried first; then, for missing numbers, other numbers in their place;
-    then the pieces around them. Where the first search ran into its limit, so would the others, and only the pieces
-    are tried. Numbers that are missing all the same are named in the result. In the end, loops are removed, and what is
-    too long is cut.
+    The candidates of a second, wider search are tried first; then, for lost words and missing numbers, stand-ins in
+    their place; then the pieces around them. Where the first search ran into its limit, so would the others, and only
+    stand-ins for words and the pieces are tried. Numbers that are missing all the same are named in the result. In the
+    end, loops and broken characters are removed, and what is too long is cut.
     """
     faults = {
         place: fault
@@ -77,7 +108,7 @@ def repair(sentences: Sequence[SourceSentence], found: list[Candidates], second:
     if not faults:
         return found
     result = list(found)
-    for attempt in (_wider, _missing_replaced, _all_replaced, _in_pieces, _copied):
+    for attempt in (_wider, _words_replaced, _missing_replaced, _all_replaced, _in_pieces, _copied):
         places = [
             place for place, fault in faults.items() if _is_due(attempt, fault, sentences[place], found[place][0])
         ]
@@ -101,6 +132,10 @@ def _is_due(attempt: Attempt, fault: Fault, sentence: SourceSentence, first: Tra
     has_letters = any(character.isalpha() for character in sentence.text)
     if attempt is _wider:
         return any(fault) and first.complete and has_letters
+    if attempt is _words_replaced:
+        return fault.lost > 0
+    if attempt is _in_pieces and fault.lost:
+        return True
     if (has_letters and not has_digits(sentence.text)) or not (fault.missing or fault.babble):
         return False
     return (first.complete and has_letters) or attempt in (_in_pieces, _copied)  # what is cut could lose digits
@@ -133,12 +168,29 @@ def _cut_part(source: str, best: Translation, limit: int, second: SecondSearch) 
 
 Faulty = list[tuple[SourceSentence, Translation]]
 """Sentences, and their translations so far."""
+AnySubstituted = Substituted | SubstitutedWords | None
 Attempt = Callable[[Faulty, SecondSearch], list[Candidates]]
 
 
 def _wider(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
     """All candidates of a wider search."""
     return second.search([sentence.text for sentence, _ in faulty], [sentence.begins for sentence, _ in faulty])
+
+
+def _words_replaced(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
+    """Translations with stand-ins for the kept words; the sentence itself, where it has no others."""
+    changed = [substitute_words(sentence.text, sentence.kept) for sentence, _ in faulty]
+    result = _replaced(faulty, changed, second)
+    for place, (sentence, found) in enumerate(faulty):
+        rest = _rest(sentence)
+        if not second.prefix and not any(character.isalpha() for character in rest):
+            result[place] = [_rewritten(sentence.text, sentence.text.strip(), found, second)]
+    return result
+
+
+def _rest(sentence: SourceSentence) -> str:
+    """A sentence without its kept words."""
+    return "".join(piece.text for piece in pieces_around(sentence.text, sentence.kept) if not piece.copied)
 
 
 def _missing_replaced(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
@@ -153,7 +205,7 @@ def _all_replaced(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
     return _replaced(faulty, [substitute(sentence.text) for sentence, _ in faulty], second)
 
 
-def _replaced(faulty: Faulty, changed: Sequence[Substituted | None], second: SecondSearch) -> list[Candidates]:
+def _replaced(faulty: Faulty, changed: Sequence[AnySubstituted], second: SecondSearch) -> list[Candidates]:
     given = [(each.text, sentence.begins) for each, (sentence, _) in zip(changed, faulty, strict=True) if each]
     found = iter(second.search([text for text, _ in given], [begins for _, begins in given]))
     result: list[Candidates] = []
@@ -166,7 +218,10 @@ def _replaced(faulty: Faulty, changed: Sequence[Substituted | None], second: Sec
 
 def _in_pieces(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
     """The pieces between the words with digits, translated one by one, and these words copied: the last resort."""
-    cut = [[] if sentence.begins and second.prefix else pieces_around_numbers(sentence.text) for sentence, _ in faulty]
+    cut = [
+        [] if sentence.begins and second.prefix else pieces_around(sentence.text, sentence.kept)
+        for sentence, _ in faulty
+    ]
     wanted = [piece.text for pieces in cut for piece in pieces if not piece.copied]
     found = iter(second.search(wanted, [False] * len(wanted)))
     result: list[Candidates] = []
@@ -196,7 +251,9 @@ def _put_first(option: Translation, candidates: Candidates) -> Candidates:
 
 
 def _shortened(sentence: SourceSentence, found: Translation, second: SecondSearch) -> Translation:
-    """A translation without loops and not too long."""
+    """A translation without loops and broken characters, and not too long."""
+    if BROKEN in found.text and BROKEN not in well_formed(sentence.text):
+        found = _rewritten(sentence.text, " ".join(found.text.replace(BROKEN, "").split()), found, second)
     if has_loop(sentence.text, found.text, found.tokens):
         found = _rewritten(sentence.text, without_loops(found.text), found, second)
     return _cut(found, sentence.longest(second), second)

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from headwise.decode.alignment import Alignment
 from headwise.decode.framing import DirectionFrame, Framer
+from headwise.decode.repair.kept_words import KeptWords
+from headwise.decode.repair.length_guard import is_dense
 from headwise.decode.sentence_search import SentenceSearch
 from headwise.decode.translation import TranslateOptions, Translation
 from headwise.text.language.codes import Direction, short_code
@@ -41,6 +43,8 @@ class SecondSearch:
     """Short codes of the languages."""
     prefix: str = ""
     """The beginning of the translation of each text."""
+    kept: Callable[[str], list[str]] = lambda text: []
+    """The words of a sentence that its translation must have as they are."""
 
 
 def second_search(
@@ -48,6 +52,7 @@ def second_search(
     sentences: SentenceSearch,
     framer: Framer,
     frame: DirectionFrame,
+    kept_words: KeptWords,
     prefix: tuple[str, list[int]],
     options: TranslateOptions,
 ) -> SecondSearch:
@@ -71,5 +76,9 @@ def second_search(
     def pieces(text: str) -> list[str]:
         return framer.tokenizer.pieces(framer.tokenizer.encode_target(text))
 
-    source, target = frame.direction
-    return SecondSearch(search, pieces, align, (short_code(source), short_code(target)), prefix[0])
+    source, target = map(short_code, frame.direction)
+
+    def kept(text: str) -> list[str]:
+        return kept_words.of(text, scripts=not is_dense(source))
+
+    return SecondSearch(search, pieces, align, (source, target), prefix[0], kept)

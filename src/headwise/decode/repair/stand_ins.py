@@ -1,4 +1,4 @@
-"""Sentences whose numbers got lost, changed for another attempt: with other numbers, or in pieces around them."""
+"""Sentences whose numbers or kept words got lost, changed for another attempt: with stand-ins, or in pieces."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ _RUN = re.compile(r"\d+")
 _YEAR = re.compile(r"1[1-9]\d\d|20\d\d")
 _TOKEN = re.compile(r"\S*\d\S*")
 _FINAL_MARKS = ".!?…।"
+_NAME = "XYZ"
+"""A made-up name, which models copy."""
+_NAMED = re.compile(rf"{_NAME}(\d+)")
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,39 @@ def substitute(text: str, missing: Collection[str] | None = None) -> Substituted
 
 
 @dataclass(frozen=True)
+class SubstitutedWords:
+    """A sentence with made-up names in the place of words that stay as they are."""
+
+    text: str
+    words: list[str]
+    """The words, by the number in their stand-in, from 1."""
+
+    def restore(self, translation: str) -> str | None:
+        """The translation with the words put back; None if it does not have every stand-in once."""
+        found = [int(number) for number in _NAMED.findall(translation)]
+        if sorted(found) != list(range(1, len(self.words) + 1)):
+            return None
+        return _NAMED.sub(lambda name: self.words[int(name[1]) - 1], translation)
+
+
+def substitute_words(text: str, words: Collection[str]) -> SubstitutedWords | None:
+    """The sentence with stand-ins for these words of it; None if it has such names of its own."""
+    if not words or _NAME in text:
+        return None
+    replaced: list[str] = []
+
+    def stand_in(found: re.Match[str]) -> str:
+        replaced.append(found[0])
+        return f"{_NAME}{len(replaced)}"
+
+    return SubstitutedWords(_any_of(words).sub(stand_in, text), replaced)
+
+
+def _any_of(words: Collection[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
+
+
+@dataclass(frozen=True)
 class PieceOfSentence:
     """A piece of a sentence that is translated alone, or copied."""
 
@@ -69,10 +105,11 @@ class PieceOfSentence:
     copied: bool
 
 
-def pieces_around_numbers(text: str) -> list[PieceOfSentence]:
-    """The sentence in pieces: words with digits, which are copied, and what is between them."""
+def pieces_around(text: str, words: Collection[str] = ()) -> list[PieceOfSentence]:
+    """The sentence in pieces: these words and those with digits, which are copied, and what is between them."""
     pieces, end = list[PieceOfSentence](), 0
-    for token in _TOKEN.finditer(text):
+    copied = re.compile(f"{_any_of(words).pattern}|{_TOKEN.pattern}") if words else _TOKEN
+    for token in copied.finditer(text):
         pieces += _piece(text[end : token.start()], copied=False)
         pieces += _piece(token[0], copied=True)
         end = token.end()
