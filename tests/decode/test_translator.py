@@ -615,6 +615,17 @@ def test_what_reaches_the_model_is_in_normal_case(monkeypatch: pytest.MonkeyPatc
     assert seen == ["The cat sees an apple.", "The cat"]
 
 
+def test_lines_and_sentences_in_capitals_are_recased_as_if_they_were_alone() -> None:
+    engine = translator()
+    lines = [SOURCES[0].upper(), SOURCES[1], SOURCES[2].upper()]
+    alone = engine.translate(lines, alignments=True)
+    together = engine.translate("\n\n".join(lines), alignments=True)
+    assert alone[0].text.isupper()
+    assert not alone[1].text.isupper()
+    assert together.text == "\n\n".join(each.text for each in alone)
+    assert together.tokens == [token for each in alone for token in each.tokens]
+
+
 def test_capitals_stay_if_they_are_to(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, text = translator(), SOURCES[0].upper()
     seen = spied(engine, monkeypatch)
@@ -636,3 +647,14 @@ def test_titles_are_translated_again_where_the_translation_is_one_too(monkeypatc
     seen.clear()
     engine.translate(title, recase=False)
     assert seen == [title]
+
+
+def test_of_two_translations_of_a_title_the_more_probable_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = translator()
+    learned, other = SOURCES[0], "house finds sees"
+    titles = {learned: other, other: learned}
+    expected = engine.translate([learned, other])
+    assert expected[0].score > expected[1].score
+    monkeypatch.setattr(translator_module, "in_title_case", lambda text: text in titles)
+    monkeypatch.setattr(NormalCase, "of", lambda self, text, nouns: titles[text])
+    assert [engine.translate(text).text for text in titles] == [expected[0].text] * 2

@@ -47,6 +47,13 @@ def test_words_are_written_as_the_tokenizer_knows_them() -> None:
     assert case.of("LIEGT HIER BRIEF?", nouns=True) == "Liegt hier Brief?"
 
 
+def test_of_two_equally_short_forms_the_more_frequent_one_is_taken() -> None:
+    texts = [f"{who} and I saw the EU {thing}" for who in ("you", "he") for thing in ("ship", "eu")]
+    case = NormalCase(trained("unigram", CORPUS + texts * 100))
+    assert case.of("THE SHIP AND I", nouns=False) == "The ship and I"
+    assert case.of("SAW THE EU", nouns=False) == "Saw the EU"
+
+
 def test_words_for_machines_stay_on_both_ways(subwords: Tokenizer) -> None:
     case = NormalCase(subwords)
     source = "THE OLD <b>SAILOR</b> REPAIRS {name}: https://example.org/Old"
@@ -54,6 +61,7 @@ def test_words_for_machines_stay_on_both_ways(subwords: Tokenizer) -> None:
     assert normal == "The old <b>sailor</b> repairs {name}: https://example.org/Old"
     assert case.capitals(normal, source) == source
     assert case.capitals("Das Boot von {name}.", source) == "DAS BOOT VON {name}."
+    assert case.capitals("Das Boot von {Name}.", source) == "DAS BOOT VON {name}."
     assert case.capitals("große Straße", "BIG STREET") == "GROSSE STRASSE"
 
 
@@ -75,6 +83,7 @@ def test_every_kind_of_tokenizer_keeps_the_letters(tokenizer: Tokenizer) -> None
         ("The New York Times reported it", False),
         ("John Smith", False),
         ("Wir Fragen Alle Bürger.", False),
+        ("Why Do Cats Sleep So Much?", True),
         ("HOW TO INSTALL THE DRIVER", False),
         ("how to install the driver", False),
         ("Öffentliche Ämter Und Räume", True),

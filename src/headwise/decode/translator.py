@@ -33,7 +33,7 @@ from headwise.decode.search.options import SearchOptions, SearchRequest, options
 from headwise.decode.sentence_search import SentenceSearch
 from headwise.decode.shortlist.restricted import choose_shortlists
 from headwise.decode.shortlist.shortlists import Shortlists
-from headwise.decode.text_parts import join_parts
+from headwise.decode.text_parts import TextPart, join_parts
 from headwise.decode.translation import TranslateKeywords, TranslateOptions, Translation
 from headwise.errors import ConfigError, DataError
 from headwise.extras import require
@@ -325,12 +325,21 @@ class Translator:
         options: TranslateOptions,
         progress: Callable[[int], None] | None,
     ) -> list[Translation]:
-        shouted = {i: text for i, text in enumerate(texts) if options.recase and not prefix and in_capitals(text)}
-        if shouted:
-            nouns = short_code(frame.direction[0]) in CAPITAL_NOUNS
-            texts = [self._normal_case.of(text, nouns) if i in shouted else text for i, text in enumerate(texts)]
-        encoded = self.tokenizer.encode_batch(texts)
-        parts = [self._framer.parts(text, ids, frame) for text, ids in zip(texts, encoded, strict=True)]
+        recase = options.recase and not prefix
+        nouns = short_code(frame.direction[0]) in CAPITAL_NOUNS
+        whole = [recase and in_capitals(text) for text in texts]
+        normal = [self._normal_case.of(text, nouns) if each else text for text, each in zip(texts, whole, strict=True)]
+        encoded = self.tokenizer.encode_batch(normal)
+        parts = [self._framer.parts(text, ids, frame) for text, ids in zip(normal, encoded, strict=True)]
+        shouted: dict[int, str] = {}  # texts in capitals by the number of a part
+        if recase:
+            flat = [(text, given, part) for text, given, each in zip(texts, whole, parts, strict=True) for part in each]
+            shouted = {
+                number: text if given else part.text
+                for number, (text, given, part) in enumerate(flat)
+                if given or in_capitals(part.text)
+            }
+            parts = [[self._in_normal_case(part, nouns, frame) for part in each] for each in parts]
         sources = [part.source for each in parts for part in each]
         forced = [*frame.start, *(self.tokenizer.encode_target(prefix) if prefix else [])]
         prefixes = [frame.start if number else forced for each in parts for number in range(len(each))]
@@ -344,23 +353,32 @@ class Translator:
         if terms:
             search = EngineTermSearch(again, self._sentences, frame, second, options, self.task.terms)
             found = use_terms(parts, found, terms, search)
+        if recase:
+            self._translate_titles([part.text for each in parts for part in each], found, frame, options)
+        for number, text in shouted.items():
+            found[number] = [self._in_capitals(each, text) for each in found[number]]
         candidates = iter(found)
-        joined = [join_parts(each, [next(candidates) for _ in each]) for each in parts]
-        if options.recase and not prefix:
-            self._translate_titles(texts, joined, frame, options)
-        return [self._in_capitals(each, shouted[i]) if i in shouted else each for i, each in enumerate(joined)]
+        return [join_parts(each, [next(candidates) for _ in each]) for each in parts]
+
+    def _in_normal_case(self, part: TextPart, nouns: bool, frame: DirectionFrame) -> TextPart:
+        """A part, in normal case if it is in capitals."""
+        if not in_capitals(part.text):
+            return part
+        text = self._normal_case.of(part.text, nouns)
+        return replace(part, text=text, source=self._framer.source_ids(text, frame))
 
     def _translate_titles(
-        self, texts: list[str], found: list[Translation], frame: DirectionFrame, options: TranslateOptions
+        self, texts: list[str], found: list[list[Translation]], frame: DirectionFrame, options: TranslateOptions
     ) -> None:
-        """Translate titles anew, in normal case, whose words have capital initials in the translation too.
+        """Translate titles in normal case, too, where the target language does not write titles in Title Case.
 
-        Only English writes titles like that.
+        That translation is taken where it is the more probable one, and where the other has Title Case itself. Only
+        English writes titles like that.
         """
         source, target = map(short_code, frame.direction)
         if target == "en":
             return
-        titles = [i for i, text in enumerate(texts) if in_title_case(text) and in_title_case(found[i].text)]
+        titles = [i for i, text in enumerate(texts) if in_title_case(text)]
         if titles:
             normal = [self._normal_case.of(texts[i], source in CAPITAL_NOUNS) for i in titles]
             normal = [
@@ -369,7 +387,8 @@ class Translator:
             ]
             again = self._translate(normal, frame, "", replace(options, recase=False), None)
             for i, each in zip(titles, again, strict=True):
-                found[i] = each
+                if each.score > found[i][0].score or in_title_case(found[i][0].text):
+                    found[i] = each.candidates
 
     def _in_capitals(self, found: Translation, source: str) -> Translation:
         text = self._normal_case.capitals(found.text, source)

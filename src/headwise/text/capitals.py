@@ -41,7 +41,7 @@ def in_title_case(text: str) -> bool:
         len(words) >= FEWEST_IN_TITLE
         and len(major) > 1
         and all(word == word.capitalize() != word.lower() for word in major)
-        and not text.rstrip().endswith((".", "!", "?", "…", "।"))
+        and not text.rstrip().endswith((".", "…", "।"))
     )
 
 
@@ -63,18 +63,23 @@ class NormalCase:
 
     def capitals(self, text: str, source: str) -> str:
         """A translation in capitals, but for the words for machines that its source has."""
-        kept = {match["machine"] for match in _MACHINE_OR_WORD.finditer(source) if match["machine"]}
+        found = [match["machine"] for match in _MACHINE_OR_WORD.finditer(source) if match["machine"]]
+        kept = {word.lower(): word for word in found}
         if not kept:
             return text.upper()
         longest_first = sorted(kept, key=len, reverse=True)
-        parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
-        return "".join(part if part in kept else part.upper() for part in parts)
+        parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", text, flags=re.IGNORECASE)
+        return "".join(kept.get(part.lower()) or part.upper() for part in parts)
 
     def _word(self, word: str, nouns: bool) -> str:
         found = self._known.get((word, nouns))
         if found is None:
             forms = {form: self._tokenizer.encode(form) for form in (word.lower(), word.capitalize(), word)}
-            # In the vocabulary, frequent tokens come first, which tells nouns from other words.
-            found = min(forms, key=lambda form: (len(forms[form]), sum(forms[form]) if nouns else 0))
+            # In the vocabulary, frequent tokens come first, which tells nouns from other words, and "EU" from "eu".
+            fewest = min(map(len, forms.values()))
+            best = [form for form, ids in forms.items() if len(ids) == fewest]
+            if not nouns and word.lower() in best:
+                best = [form for form in best if form in (word.lower(), word)]
+            found = min(best, key=lambda form: sum(forms[form]))
             self._known[word, nouns] = found
         return found

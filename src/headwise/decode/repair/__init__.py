@@ -1,1 +1,1 @@
-"""Repair of translations: numbers and kept words that are missing, loops, and translations far longer than their source."""
+"""Repair of translations: missing numbers and kept words, loops, and translations far longer than their source."""
