@@ -54,6 +54,8 @@ def test_other_commands_take_the_lines_of_any_text_file(model: Path, tmp_path: P
 
 
 def test_a_tab_and_an_unknown_character(model: Path, capsys: Capture) -> None:
-    assert ok(capsys, "translate", "--model", model, SOURCES[0].replace(" ", "\t")) == f"{TARGETS[0]}\n"
+    columns = f"{SOURCES[0]}\t{SOURCES[1]}"
+    assert ok(capsys, "translate", "--model", model, columns) == f"{TARGETS[0]}\t{TARGETS[1]}\n"
+    assert ok(capsys, "translate", "--model", model, "--scores", columns).endswith(f"\t{TARGETS[0]} {TARGETS[1]}\n")
     assert main(["translate", "--model", str(model), f"{SOURCES[0]} 🦀"]) == 0
     assert "characters that the model has not learnt, so it can only copy or guess them: 🦀" in capsys.readouterr().err

@@ -626,6 +626,19 @@ def test_lines_and_sentences_in_capitals_are_recased_as_if_they_were_alone() -> 
     assert together.tokens == [token for each in alone for token in each.tokens]
 
 
+@pytest.mark.parametrize("break_", ["\n", "\r\n", "\r", "\v", "\u2028", "\t", " | ", "      "])
+def test_line_breaks_and_columns_stay(break_: str) -> None:
+    engine = translator()
+    assert engine.translate(break_.join(SOURCES[:2])).text == break_.join(TARGETS[:2])
+
+
+def test_invisible_characters_do_not_reach_the_model() -> None:
+    engine = translator()
+    text = SOURCES[0].replace("cat", "c\u00ada\u200bt") + "\ufeff"
+    assert engine.translate(text).text == TARGETS[0]
+    assert engine.source_ids(text) == engine.source_ids(SOURCES[0])
+
+
 def test_capitals_stay_if_they_are_to(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, text = translator(), SOURCES[0].upper()
     seen = spied(engine, monkeypatch)

@@ -81,6 +81,8 @@ def test_dividers_end_a_sentence_and_stay_between_the_pieces() -> None:
     assert split("Home | About us · Contact") == [Piece("Home", " | "), Piece("About us", " · "), Piece("Contact")]
     assert split("| Name | 5 |") == [Piece("| Name", " | "), Piece("5 |")]
     assert split("a|b is c.") == [Piece("a|b is c.")]
+    assert split("1.\tName \tAge\t") == [Piece("1.", "\t"), Piece("Name", " \t"), Piece("Age", "\t")]
+    assert split("Name     Age   now") == [Piece("Name", "     "), Piece("Age   now")]
 
 
 def test_spaces_and_line_breaks_stay_between_the_pieces() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from headwise.text.readable import ReadableForm
 from headwise.text.sentences import DIVIDER
 from headwise.text.tokenizer import Tokenizer
 
@@ -14,12 +15,14 @@ class CoverageCheck:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
+        self._readable = ReadableForm(tokenizer)
         self._texts = 0
         self._characters: dict[str, None] = {}
 
     def add(self, texts: Iterable[str]) -> None:
         for text in texts:
-            found = self._tokenizer.uncovered(DIVIDER.sub(" ", text))  # the model does not see dividers
+            # The model does not see dividers.
+            found = self._tokenizer.uncovered(DIVIDER.sub(" ", self._readable.of(text)))
             self._texts += bool(found)
             if len(self._characters) <= SHOWN:
                 self._characters.update(dict.fromkeys(found))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from headwise.decode.text_parts import TextPart, split_pieces
 from headwise.errors import DataError
 from headwise.models.folder.description import Task
 from headwise.text.language.codes import Direction
-from headwise.text.sentences import DIVIDER
+from headwise.text.readable import ReadableForm
+from headwise.text.sentences import DIVIDER, LINE_BREAK
 from headwise.text.tokenizer import Tokenizer
 
 LONGEST_WHOLE = 4096
@@ -50,15 +52,20 @@ class Framer:
 
     def source_ids(self, text: str, frame: DirectionFrame) -> list[int]:
         """Encoder input for a text."""
-        return frame.around(self.tokenizer.encode(text))
+        return frame.around(self.tokenizer.encode(self.readable.of(text)))
+
+    @cached_property
+    def readable(self) -> ReadableForm:
+        """The form of texts that the model can read."""
+        return ReadableForm(self.tokenizer)
 
     def parts(self, text: str, ids: list[int], frame: DirectionFrame) -> list[TextPart]:
-        """The sentences of a text, given with its ids, that are translated one by one."""
+        """The sentences of a readable text, given with its ids, that are translated one by one."""
         if not text.strip():
             return []
         room = self.positions - max(2, len(frame.before) + len(frame.after))  # special tokens have positions too
         limit = min(self.task.usual_tokens, room)
-        if len(ids) <= limit and "\n" not in text and not DIVIDER.search(text):
+        if len(ids) <= limit and not LINE_BREAK.search(text) and not DIVIDER.search(text):
             return [TextPart(text, "", frame.around(ids))]
         longest = max(limit, min(self.task.max_tokens, room))
         pieces = split_pieces(text, lambda piece: len(self.tokenizer.encode(piece)), longest)

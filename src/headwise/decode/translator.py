@@ -325,6 +325,7 @@ class Translator:
         options: TranslateOptions,
         progress: Callable[[int], None] | None,
     ) -> list[Translation]:
+        texts = [self._framer.readable.of(text) for text in texts]
         recase = options.recase and not prefix
         nouns = short_code(frame.direction[0]) in CAPITAL_NOUNS
         whole = [recase and in_capitals(text) for text in texts]

@@ -30,9 +30,11 @@ _SPACED_CLOSERS = re.compile(r"[”’»›)\]}]+(?!\S)")  # close a sentence af
 _OPENERS = "\"'“”„‘‚«»‹›([{「『（【〈《〔［｛¿¡-–—"
 
 _PARTS = re.compile(r"\s+|\S+")
-DIVIDER = re.compile(r"(?:[ \t\u00a0]+[|¦‖•·]+)+[ \t\u00a0]+(?=\S)")  # Home | About us | Contact
+DIVIDER = re.compile(  # Home | About us | Contact; columns of a table
+    r"(?:[ \t\u00a0]+[|¦‖•·]+)+[ \t\u00a0]+(?=\S)|[ \u00a0]*\t[ \t\u00a0]*(?=\S)|[ \u00a0]{4,}(?=\S)"
+)
 _SPACES = re.compile(r"(\s+)")
-_LINE_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNSPACED_END = re.compile(rf"[{_UNSPACED_ENDS}][{_UNSPACED_ENDS}!?…]*[{re.escape(_CLOSERS)}]*")
 _CLAUSE_ENDS = ",;:،؛、，；：—–" + _SPACED_ENDS + _UNSPACED_ENDS
 _UNSPACED_CLAUSE_END = re.compile(rf"[、，；：{_UNSPACED_ENDS}]+[{re.escape(_CLOSERS)}]*")
@@ -98,7 +100,7 @@ def _split(text: str) -> Iterator[Piece]:
             start, last = divider.end(), ""
         else:
             after = text[part.end() : part.end() + 1]
-            if not after or not word or _LINE_BREAKS.search(part.group()) or _ends_sentence(word, text, part.end()):
+            if not after or not word or LINE_BREAK.search(part.group()) or _ends_sentence(word, text, part.end()):
                 yield Piece(text[start : part.start()], part.group())
                 start, last = part.end(), ""
     if start < len(text):

@@ -116,10 +116,11 @@ def translation_row(
             record["candidates"] = [_as_dict(candidate) for candidate in found.candidates]
         return json.dumps(record, ensure_ascii=False)
     rows = []
+    alone = not (several or scores or options.alignments)
     for candidate in found.candidates:
         columns = [str(number)] if several else []
         columns += [f"{candidate.score:.4f}"] if scores else []
-        columns += [candidate.text]
+        columns += [candidate.text if alone else candidate.text.replace("\t", " ")]
         columns += [pharaoh(candidate.alignment)] if options.alignments else []
         rows.append("\t".join(columns))
     return "\n".join(rows)
