@@ -109,6 +109,13 @@ def test_a_term_that_no_search_gives_replaces_the_word() -> None:
     assert [use.status for use in best.terms] == [USED, USED]
 
 
+def test_a_search_that_makes_a_fault_is_not_taken() -> None:
+    search = WordByWord(lambda beginning: f"{beginning} sieht")
+    search.fault = lambda source, found: ("Hund" not in found.text,)  # type: ignore[method-assign]
+    [best] = placed(search, "die Katze sieht den Hund .", cat="Mieze")
+    assert best.text == "die Mieze sieht den Hund ."
+
+
 def test_a_search_that_is_too_long_gives_nothing() -> None:
     search = WordByWord(go_on)
     search.continued = lambda sources, beginnings: [[] for _ in beginnings]  # type: ignore[method-assign]

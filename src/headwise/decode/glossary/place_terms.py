@@ -4,8 +4,8 @@ A sentence is translated as usual. If no candidate has all terms, a model that w
 translates the sentence with its terms annotated. Where some are missing still, it is searched again: the model's
 attention shows where the translation renders the source term; what stands before that place and the requested term are
 forced, and the search continues after them. The best of a few such places is taken. Where the model makes another word
-of the term, it is put in the place of the word that renders it, and the rest stays. With several terms, this is done
-from left to right. Engines need nothing for this but searches with prefixes.
+of the term, or loses a number or a kept word, the term is put in the place of the word that renders it, and the rest
+stays. With several terms, this is done from left to right. Engines need nothing for this but searches with prefixes.
 """
 
 from __future__ import annotations
@@ -117,14 +117,15 @@ class _Draft:
             for each in candidates
             if is_rendered(attempt.term, each.text)
         ]
+        text, fault = self.sentence.text, search.fault(self.sentence.text, self.candidates[0])
         if placed:
             _, attempt, best = min(placed, key=lambda each: each[0])
-        else:  # as a last resort, the term replaces the word at the likeliest place
-            attempt = tried[0][0]
-            best = search.rewritten(
-                self.sentence.text, attempt.beginning + self.text[attempt.end :], self.candidates[0]
-            )
-            if not is_rendered(attempt.term, best.text):
+        if not placed or search.fault(text, best) > fault:
+            # As a last resort, the term replaces the word at the likeliest place.
+            replaced = search.rewritten(text, tried[0][0].beginning + self.text[tried[0][0].end :], self.candidates[0])
+            if is_rendered(tried[0][0].term, replaced.text) and (not placed or search.fault(text, replaced) <= fault):
+                attempt, best = tried[0][0], replaced
+            elif not placed:
                 self.given_up = True
                 return
         others = [each for each in self.candidates if each.text != best.text]

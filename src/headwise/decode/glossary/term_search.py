@@ -90,7 +90,8 @@ class EngineTermSearch:
 
     def fault(self, source: str, found: Translation) -> tuple[Any, ...]:
         """What a repair would find wrong with a translation."""
-        return find_fault(SourceSentence(source, True), found, self.second) if self.options.repair else ()
+        sentence = SourceSentence(source, True, self.second.kept(source))
+        return find_fault(sentence, found, self.second) if self.options.repair else ()
 
 
 def use_terms(
