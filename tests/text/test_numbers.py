@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwise.text.numbers import NUMBER, ascii_digits, digit_runs, has_digits, missing_runs, surplus_runs
+from headwise.text.numbers import (
+    NUMBER,
+    ascii_digits,
+    digit_runs,
+    has_digits,
+    lost_afternoons,
+    missing_runs,
+    surplus_runs,
+    with_24_hours,
+)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +64,24 @@ def test_a_digit_may_become_a_word_in_a_language_that_is_known() -> None:
         assert not missing_runs("2", text, language)
         assert missing_runs("3", text, language)
     assert missing_runs("2", "två", "sv") == ["2"]
+
+
+def test_times_after_noon_stay_after_noon() -> None:
+    assert lost_afternoons("at 3 pm", "um 3 Uhr", "de") == 1
+    assert lost_afternoons("at 5:30 p.m. or 6 PM", "à 17 h 30", "fr") == 1
+    assert lost_afternoons("at 3 pm", "um 3 Uhr nachmittags", "de") == 0
+    assert lost_afternoons("at 3 pm", "alle 3pm", "it") == 0
+    assert lost_afternoons("at 3 pm", "at 3", "en") == 0
+    assert lost_afternoons("at 12 pm, 3 am", "um 12, 3 Uhr", "de") == 0
+    assert surplus_runs("at 3 pm", "um 15:00 Uhr") == []
+    assert surplus_runs("at 3 am", "um 15:00 Uhr") == ["15"]
+
+
+def test_times_with_24_hours() -> None:
+    assert with_24_hours("at 3 pm on 5 May", "um 3 Uhr am 5. Mai") == "um 15 Uhr am 5. Mai"
+    assert with_24_hours("from 1:30 p.m. to 4PM", "de 1 h 30 à 4 heures") == "de 13 h 30 à 16 heures"
+    for source in ("3 dogs at 3 pm", "1-3 pm", "at 3 am", "13 pm", "3 pmol"):
+        assert with_24_hours(source, "um 3 Uhr") == "um 3 Uhr"
 
 
 def test_surplus_numbers() -> None:

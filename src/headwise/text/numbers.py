@@ -15,6 +15,14 @@ _RUN = re.compile(r"\d+")
 _SEPARATOR = re.compile(r"(?<=\d)[.,'’\u00a0\u202f\u2009 ](?=\d)")
 _ROMAN = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 _AFTERNOON = r"(?:[:.]\d\d)?\s*p\.?m\b"
+_AFTERNOON_TIME = re.compile(r"(?<![\d.:,–-])(1[01]|[1-9])(?:[:.]\d\d)?\s*(?:pm|p\.m)\b", re.IGNORECASE)
+_AFTERNOON_WORDS = {
+    "de": r"mittag|abend|nacht",
+    "fr": r"après.midi|soir|nuit",
+    "it": r"pomerigg|\bser[ae]\b|stasera|notte",
+    "hi": "शाम|दोपहर|रात|अपराह्न|सायं|पीएम",
+}
+"""Words that say in these languages, which count hours up to 24, that a time is after noon."""
 NUMBER = re.compile(r"\d+(?:(?:[.,:/'’\u00a0\u202f\u2009-]|(?<!\d\d\d\d) (?=\d{3}(?!\d)))\d+)*")
 """A number as it is written: digits with separators of any kind, also those of dates, times and versions. A space
 separates thousands only."""
@@ -62,7 +70,28 @@ def surplus_runs(source: str, translation: str) -> list[str]:
     if not has_digits(source) or not _joined(translation) - _joined(source):
         return []
     surplus = digit_runs(translation) - digit_runs(source)
-    return sorted(run for run in surplus.elements() if len(run) > 1 and run != "00")  # 10 am may become 10:00
+    return sorted(
+        run
+        for run in surplus.elements()
+        if len(run) > 1 and run != "00" and not _is_afternoon(str(int(run) - 12), source, translation)
+    )  # 10 am may become 10:00, and 3 pm 15:00
+
+
+def lost_afternoons(source: str, translation: str, language: str) -> int:
+    """How many times of a source, such as 3 pm, its translation has as if they were before noon."""
+    words = _AFTERNOON_WORDS.get(language)
+    hours = [int(found[1]) for found in _AFTERNOON_TIME.finditer(source)] if words else []
+    if not words or not hours or re.search(rf"{words}|(?<![^\W\d_])p\.?\s?m\b", translation, re.IGNORECASE):
+        return 0
+    return len(Counter(str(hour + 12) for hour in hours) - digit_runs(translation))
+
+
+def with_24_hours(source: str, translation: str) -> str:
+    """The translation with 15 in the place of 3, for 3 pm in the source, if both have no other 3."""
+    hours = Counter(found[1] for found in _AFTERNOON_TIME.finditer(source))
+    given, made = digit_runs(source), Counter(_RUN.findall(translation))
+    later = {hour: str(int(hour) + 12) for hour, count in hours.items() if given[hour] == count == made[hour]}
+    return _RUN.sub(lambda run: later.get(run[0], run[0]), translation)
 
 
 def _joined(text: str) -> Counter[str]:

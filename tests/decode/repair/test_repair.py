@@ -225,3 +225,10 @@ def test_broken_characters_are_searched_again_and_never_given() -> None:
 
 def test_an_unknown_script_stays_in_a_whole_translation() -> None:
     assert "東京" in translator().translate("The cat sees 東京.").text
+
+
+def test_a_time_after_noon_gets_its_hour_without_a_search() -> None:
+    model = Model(lambda text: ["other"])
+    assert repaired(model, "at 3 pm", "um 3 Uhr")[0].text == "um 15 Uhr"
+    assert repaired(model, "at 3 pm", "um 3 Uhr nachmittags")[0].text == "um 3 Uhr nachmittags"
+    assert not model.asked

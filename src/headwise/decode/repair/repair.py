@@ -24,7 +24,7 @@ from headwise.decode.repair.stand_ins import (
 from headwise.decode.text_parts import TextPart
 from headwise.decode.translation import Translation
 from headwise.text.normalise import well_formed
-from headwise.text.numbers import has_digits, missing_runs, same_runs, surplus_runs
+from headwise.text.numbers import has_digits, lost_afternoons, missing_runs, same_runs, surplus_runs, with_24_hours
 
 BROKEN = "\ufffd"
 """What stands for bytes of a model that are no character."""
@@ -57,6 +57,8 @@ class Fault(NamedTuple):
     """It repeats itself, is too long, has broken characters, or is anything but a copy of mere punctuation."""
     surplus: int
     """Runs of digits that the source does not have."""
+    hours: int = 0
+    """Times after noon that seem to be before it."""
 
 
 def find_fault(sentence: SourceSentence, found: Translation, second: SecondSearch) -> Fault:
@@ -69,9 +71,13 @@ def find_fault(sentence: SourceSentence, found: Translation, second: SecondSearc
         or (text != source and not second.prefix and is_punctuation(source) and text.split() != source.split())
     )
     lost = len(lost_words(sentence.kept, text))
-    if not has_digits(source) or same_runs(source, text):
+    if not has_digits(source):
         return Fault(0, lost, babble, 0)
-    return Fault(len(missing_runs(source, text, second.direction[1])), lost, babble, len(surplus_runs(source, text)))
+    language = second.direction[1]
+    hours = lost_afternoons(source, text, language)
+    if same_runs(source, text):
+        return Fault(0, lost, babble, 0, hours)
+    return Fault(len(missing_runs(source, text, language)), lost, babble, len(surplus_runs(source, text)), hours)
 
 
 def is_punctuation(text: str) -> bool:
@@ -96,9 +102,9 @@ def repair(sentences: Sequence[SourceSentence], found: list[Candidates], second:
     """The candidates of each sentence, with a better first one where the first has a fault.
 
     The candidates of a second, wider search are tried first; then, for lost words and missing numbers, stand-ins in
-    their place; then the pieces around them. Where the first search ran into its limit, so would the others, and only
-    stand-ins for words and the pieces are tried. Numbers that are missing all the same are named in the result. In the
-    end, loops and broken characters are removed, and what is too long is cut.
+    their place; then the pieces around them; then other hours. Where the first search ran into its limit, so would the
+    others, and only stand-ins for words and the pieces are tried. Numbers that are missing all the same are named in
+    the result. In the end, loops and broken characters are removed, and what is too long is cut.
     """
     faults = {
         place: fault
@@ -108,7 +114,7 @@ def repair(sentences: Sequence[SourceSentence], found: list[Candidates], second:
     if not faults:
         return found
     result = list(found)
-    for attempt in (_wider, _words_replaced, _missing_replaced, _all_replaced, _in_pieces, _copied):
+    for attempt in (_wider, _words_replaced, _missing_replaced, _all_replaced, _in_pieces, _copied, _hours_corrected):
         places = [
             place for place, fault in faults.items() if _is_due(attempt, fault, sentences[place], found[place][0])
         ]
@@ -131,9 +137,11 @@ def _is_due(attempt: Attempt, fault: Fault, sentence: SourceSentence, first: Tra
     """Whether an attempt is made at a sentence that still has this fault."""
     has_letters = any(character.isalpha() for character in sentence.text)
     if attempt is _wider:
-        return any(fault) and first.complete and has_letters
+        return any(fault[:-1]) and first.complete and has_letters  # hours need no search
     if attempt is _words_replaced:
         return fault.lost > 0
+    if attempt is _hours_corrected:
+        return fault.hours > 0
     if attempt is _in_pieces and fault.lost:
         return True
     if (has_letters and not has_digits(sentence.text)) or not (fault.missing or fault.babble):
@@ -191,6 +199,14 @@ def _words_replaced(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
 def _rest(sentence: SourceSentence) -> str:
     """A sentence without its kept words."""
     return "".join(piece.text for piece in pieces_around(sentence.text, sentence.kept) if not piece.copied)
+
+
+def _hours_corrected(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
+    """The translations, with hours up to 24."""
+    return [
+        [_rewritten(sentence.text, with_24_hours(sentence.text, found.text), found, second)]
+        for sentence, found in faulty
+    ]
 
 
 def _missing_replaced(faulty: Faulty, second: SecondSearch) -> list[Candidates]:
