@@ -45,7 +45,7 @@ class ServeSettings(Checked):
     """Beam width of a request that does not name one"""
     pivot: bool = False
     """Translate directions that no model has through English"""
-    batch_time: Positive = 0.06
+    batch_time: Positive = 0.02
     """Seconds of work in a batch; a short request waits for at most two batches"""
     queue: Count = 4_000_000
     """Characters that may wait in the queue; beyond that, requests are refused (503)"""

@@ -1,9 +1,9 @@
 """Forming a batch: how many of the waiting sentences are translated together.
 
-A worker that is free starts at once with what there is; what arrives while it works is the next batch. A batch takes
-about `batch_time`, so nobody waits long for the running one. Where many requests wait, each gives a sentence before any
-gives a second, and a batch that completes a request is not filled up with the sentences of a book, which would only
-delay its answer.
+A worker that is free starts at once with what there is; what arrives while it works is the next batch. A batch of a
+long text takes about `batch_time`, so nobody waits long for the running one. Where many requests wait, each gives a
+sentence before any gives a second, and a batch that completes a request is not filled up with the sentences of a book,
+which would only delay its answer.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from __future__ import annotations
 from headwise.serve.scheduling.fair_queue import FairQueue
 from headwise.serve.scheduling.sentence_unit import SentenceUnit
 
-CROWD = 2.0
-"""How much larger a batch may be while each of its sentences is of another request: all of them would wait anyway."""
+CROWD = 6.0
+"""How many times as large a batch may be while each of its sentences is of another request, as all of them would wait
+anyway."""
+FEWEST_SENTENCES = 4
+"""Sentences of a long text that are translated together however long it takes: smaller batches waste the processor."""
 SHORT = 4
 """The most sentences that a short request has left."""
 CROWD_SENTENCES = 16
@@ -36,7 +39,7 @@ def form_batch(queue: FairQueue[SentenceUnit], budget: float) -> list[SentenceUn
         if crowd:
             full = size > budget * CROWD and len(batch) >= CROWD_SENTENCES
         else:
-            full = size > budget or completes
+            full = (size > budget and len(batch) >= FEWEST_SENTENCES) or completes
         if batch and (full or unit.alone):
             break
         _, last = queue.take(longest)
