@@ -32,8 +32,7 @@ from headwise.serve.service_errors import (
     UnknownPageError,
     WrongMethodError,
 )
-
-MEGABYTE = 1_000_000
+from headwise.serve.settings import MEGABYTE
 
 
 def make_app(service: Service) -> ASGIApp:

@@ -22,6 +22,7 @@ from headwise.serve.clients import Client
 from headwise.serve.ranked_translator import RankedTranslator
 from headwise.serve.remote_translator import RemoteTranslator
 from headwise.serve.service_errors import ForbiddenError, InvalidRequestError, TooLargeError, UnavailableError
+from headwise.serve.settings import MEGABYTE
 from headwise.serve.state.stored_files import StoredFiles
 from headwise.serve.translate_request import AUTO, RequestOptions
 from headwise.text.language.codes import short_code
@@ -38,7 +39,6 @@ FILE_THREADS = 4
 MOST_TAGS = 3_000_000
 """Tags of a document, unpacked; a book of a thousand pages has about a million. Each takes up to 500 bytes of memory,
 and a small zip file can hold any number."""
-MEGABYTE = 1_000_000
 
 
 class DocumentService:

@@ -20,7 +20,7 @@ from headwise.serve.scheduling.long_texts import join_sentences, sentences_of
 from headwise.serve.scheduling.scheduler import Scheduler
 from headwise.serve.scheduling.sentence_unit import Lane
 from headwise.serve.service_errors import InvalidRequestError, UnavailableError, UnsupportedLanguageError
-from headwise.serve.settings import ServeSettings
+from headwise.serve.settings import MEGABYTE, ServeSettings
 from headwise.serve.state.character_quota import CharacterQuota
 from headwise.serve.state.corrections import Corrections
 from headwise.serve.state.glossary_store import GlossaryStore
@@ -35,7 +35,6 @@ LOG = logging.getLogger("headwise.serve")
 
 LOOK_EVERY = 2.0
 """Seconds between two looks at the models folder."""
-MEGABYTE = 1_000_000
 LONG_TEXT = 20_000
 """Characters from which on texts are split into sentences in a thread: a book takes a second."""
 THREADS = 2

@@ -17,6 +17,8 @@ from headwise.recipe import from_tables, parse_setting, read_recipe
 
 ENVIRONMENT = "HEADWISE_SERVE_"
 """Prefix of the environment variables: HEADWISE_SERVE_PORT sets `port`."""
+MEGABYTE = 1_000_000
+"""Bytes of a megabyte, the unit of the limits of bodies, files and memory."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from headwise.extras import command_for, installed
 from headwise.serve.catalogue import ServedModel
 from headwise.serve.service_errors import InternalError, InvalidRequestError, UnavailableError
+from headwise.serve.settings import MEGABYTE
 from headwise.serve.workers.worker import Worker, WorkerFailedError, WorkerLostError, WorkerOptions, WorkerRefusedError
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ MOST_WAITING = 256
 """Requests that may wait for their turn; then they are refused."""
 RETRY = 5.0
 """Seconds after which a client that was refused may try again."""
-MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True)

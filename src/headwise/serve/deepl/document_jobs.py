@@ -15,11 +15,11 @@ from headwise.serve.clients import Client
 from headwise.serve.http.edge import log_failure
 from headwise.serve.service import Service
 from headwise.serve.service_errors import InternalError, ServiceError, UnavailableError, UnknownPageError
+from headwise.serve.settings import MEGABYTE
 from headwise.serve.translate_request import RequestOptions
 
 MOST = 1_000
 """Documents that are remembered at a time, finished ones included."""
-MEGABYTE = 1_000_000
 
 Status = Literal["queued", "translating", "done", "error"]
 

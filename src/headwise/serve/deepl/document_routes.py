@@ -20,9 +20,8 @@ from headwise.serve.http.gate import Gate
 from headwise.serve.http.given_fields import read_fields
 from headwise.serve.service import Service
 from headwise.serve.service_errors import ForbiddenError, InvalidRequestError, TooLargeError
+from headwise.serve.settings import MEGABYTE
 from headwise.serve.translate_request import AUTO, RequestOptions
-
-MEGABYTE = 1_000_000
 
 
 class DocumentRoutes:

@@ -11,9 +11,8 @@ from starlette.requests import Request
 
 from headwise.serve.http.request_body import media_type, parse_form, parse_json, parse_multipart, read_body
 from headwise.serve.service_errors import InvalidRequestError
-from headwise.serve.settings import ServeSettings
+from headwise.serve.settings import MEGABYTE, ServeSettings
 
-MEGABYTE = 1_000_000
 LONG_FORM = 100_000
 """Bytes of a form from which on it is decoded in a thread: eight megabytes of %C3%A4 would stop the server for seconds.
 """

@@ -9,9 +9,7 @@ from starlette.requests import Request
 
 from headwise.serve.http.request_body import parse_json, read_body
 from headwise.serve.service_errors import InvalidRequestError
-from headwise.serve.settings import ServeSettings
-
-MEGABYTE = 1_000_000
+from headwise.serve.settings import MEGABYTE, ServeSettings
 
 
 class JsonObject:

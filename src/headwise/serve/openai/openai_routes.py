@@ -104,9 +104,8 @@ class OpenAI:
         if not fields.flag("stream"):
             return json_answer(await while_connected(request, answer.whole()))
         events = answer.events()
-        first = await while_connected(
-            request, _first(events)
-        )  # an error before any text is an answer with its own status
+        # An error before any text is an answer with its own status.
+        first = await while_connected(request, _first(events))
         if answer.failed is not None:
             raise answer.failed
         return StreamingResponse(_from_first(first, events), media_type="text/event-stream")
