@@ -25,14 +25,21 @@ from corpora import EVERYDAY, LANGUAGES, english_text, lines, some, thinned, tok
 from pairs import cross_pairs, is_faithful, openings, phrasebook, read_pairs, write_pairs
 
 VOCABULARY = 28_000
-PARLIAMENT = {"de": 750_000, "fr": 400_000, "it": 650_000}
+PARLIAMENT = {"de": 750_000, "fr": 600_000, "it": 650_000}
 """Pairs of Europarl that are learnt from."""
-GENERAL = {"de": 550_000, "fr": 750_000, "it": 350_000, "hi": 350_000}
+GENERAL = {"de": 750_000, "fr": 960_000, "it": 400_000, "hi": 400_000}
 """English lines of general text that are translated into each language."""
+SPEECHES = 300_000
+"""English lines of the German Europarl that are translated into French; its French lines are all translated."""
+AGAIN = 700_000
+"""Lines of OPUS-MT's French that are translated into English again."""
 ARTICLES = 350_000
 """Lines of the German Wikipedia that are translated."""
 WORD_PAIRS = 500_000
 """Sentence pairs per language that single words are learnt from."""
+
+TEACHER_BEAM = 4
+"""The beam of OPUS-MT. The model itself translates greedily: half of its pairs are learnt backwards."""
 
 RECIPE = Path(__file__).resolve().parents[2] / "recipes" / "bundled" / "student.toml"
 DIRECTIONS = [pair for language in LANGUAGES for pair in (("en", language), (language, "en"))]
@@ -42,8 +49,9 @@ ROUNDS = {
     1: ("train.steps=2500", "data.noise.preset=none", "data.noise.typos=0"),
     2: ("train.steps=4967", "data.noise.preset=none", "data.noise.typos=0"),
     3: ("train.steps=8945", "train.learning_rate=0.0015"),
+    4: ("train.steps=14701", "train.learning_rate=0.0015"),
 }
-"""Settings of each round of training. The last one has noise, and the rate that the recipe names is for new weights."""
+"""Settings of each round of training. The last two have noise; the rate that the recipe names is for new weights."""
 LAST = max(ROUNDS)
 ALIGNMENT_HEAD = (0, 7)
 """Layer and head of the decoder that link words best, by `best head` of benchmarks/alignment.py."""
@@ -65,6 +73,9 @@ class Folders:
 
     def text(self, direction: Direction) -> Path:
         return self.work / "texts" / f"{'-'.join(direction)}.{direction[0]}"
+
+    def parliament(self, language: str) -> Path:
+        return self.work / "parliament" / f"en-{language}.tsv"
 
     def student(self, number: int) -> Path:
         return self.work / f"round-{number}" / "student"
@@ -110,7 +121,7 @@ def make_parliament(at: Folders) -> None:
         sides = (lines(at.data, f"en-{language}/europarl.{side}") for side in ("en", language))
         faithful = [pair for pair in zip(*sides, strict=True) if is_faithful(*pair)]
         print(f"en-{language}: {len(faithful):,} faithful pairs", flush=True)
-        write_pairs(at.work / "parliament" / f"en-{language}.tsv", thinned(faithful, most, language))
+        write_pairs(at.parliament(language), thinned(faithful, most, language))
 
 
 def make_words(at: Folders) -> None:
@@ -134,7 +145,7 @@ def _words(at: Folders, language: str) -> list[tuple[str, str]]:
         for name in names
     ]
     if language in PARLIAMENT:
-        corpora.append(CorpusConfig(pairs=(str(at.work / "parliament" / f"en-{language}.tsv"),)))
+        corpora.append(CorpusConfig(pairs=(str(at.parliament(language)),)))
     data = DataConfig(source_language="en", target_language=language, train=tuple(corpora), held_out=0)
     tokenizer = load_tokenizer(at.work / "tokenizer")
     cache = at.work / "cache" / f"words-{language}"
@@ -157,6 +168,9 @@ def make_texts(at: Folders) -> None:
         other = some(at.data, f"mono/wikipedia.{language}", ARTICLES)
         for name in (f"mono/common-voice.{language}", *(f"en-{language}/{name}.{language}" for name in EVERYDAY)):
             other += lines(at.data, name)
+        if language == "fr":  # the one language with a teacher
+            english += thinned([left for left, _ in read_pairs(at.parliament("de"))], SPEECHES, "speeches")
+            other += [right for _, right in read_pairs(at.parliament("fr"))]
         write_lines(at.text(("en", language)), dict.fromkeys(english))
         write_lines(at.text((language, "en")), dict.fromkeys(other))
 
@@ -166,14 +180,16 @@ def make_texts(at: Folders) -> None:
 
 def make_french(at: Folders) -> None:
     """Translate into and from French with OPUS-MT."""
-    _translate(at, at.work / "french", {pair: at.opus / f"opus-mt-{'-'.join(pair)}" for pair in FRENCH})
+    models = {pair: at.opus / f"opus-mt-{'-'.join(pair)}" for pair in FRENCH}
+    _translate(at, at.work / "french", models, TEACHER_BEAM)
 
 
 def make_again(at: Folders) -> None:
     """Translate OPUS-MT's French into English again: there is little other French text."""
     inside = replace(at, work=at.work / "again")
-    write_lines(inside.text(("fr", "en")), (french for _, french in read_pairs(at.work / "french" / "en-fr.tsv")))
-    _translate(inside, inside.work, {("fr", "en"): at.opus / "opus-mt-fr-en"})
+    french = [french for _, french in read_pairs(at.work / "french" / "en-fr.tsv")]
+    write_lines(inside.text(("fr", "en")), thinned(french, AGAIN, "again"))
+    _translate(inside, inside.work, {("fr", "en"): at.opus / "opus-mt-fr-en"}, TEACHER_BEAM)
 
 
 def make_student(at: Folders, round: int) -> None:
@@ -219,14 +235,14 @@ def make_translations(at: Folders, round: int) -> None:
 
 def make_cross(at: Folders) -> None:
     """Make pairs of two languages other than English."""
-    for left, right, found in cross_pairs(at.data, at.work):
+    for left, right, found in cross_pairs(at.data, at.work, f"translations-{LAST - 1}"):
         print(f"{left}-{right}: {write_pairs(at.work / 'cross' / f'{left}-{right}.tsv', found):,} pairs", flush=True)
 
 
-def _translate(at: Folders, folder: Path, models: dict[Direction, Path]) -> None:
+def _translate(at: Folders, folder: Path, models: dict[Direction, Path], beam: int = 1) -> None:
     from translated import translate_texts  # PyTorch is needed from here on
 
-    translate_texts({pair: at.text(pair) for pair in models}, models, folder)
+    translate_texts({pair: at.text(pair) for pair in models}, models, folder, beam)
 
 
 def make_int8(at: Folders) -> None:
@@ -292,8 +308,10 @@ STEPS = {
     "student-2": _trained(2),
     "again": Step(make_again, "again/fr-en.tsv"),
     "translations-2": _translated(2),
-    "cross": Step(make_cross, "cross/it-hi.tsv"),
     "student-3": _trained(3),
+    "translations-3": _translated(3),
+    "cross": Step(make_cross, "cross/it-hi.tsv"),
+    "student-4": _trained(4),
     "int8": Step(make_int8, "int8/config.json"),
     "scores": Step(make_scores, "scores.json"),
 }

@@ -89,7 +89,7 @@ def read_pairs(path: Path) -> list[tuple[str, str]]:
     return [(left, right) for left, right in rows]
 
 
-def cross_pairs(data: Path, work: Path) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+def cross_pairs(data: Path, work: Path, translations: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """Pairs of two languages other than English, which are translations of the same English line."""
     parliament: dict[str, dict[str, str]] = {}
     for language in LANGUAGES:
@@ -100,7 +100,7 @@ def cross_pairs(data: Path, work: Path) -> Iterator[tuple[str, str, list[tuple[s
         for english, others in shared_english(data, name).items():
             everyday.setdefault(english, {}).update(others)
     for language in LANGUAGES:
-        made = work / ("french" if language == "fr" else "translations-1")
+        made = work / ("french" if language == "fr" else translations)
         for english, other in read_pairs(made / f"en-{language}.tsv"):
             if english in everyday:
                 everyday[english].setdefault(language, other)  # what people translated comes first

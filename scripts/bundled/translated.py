@@ -28,6 +28,7 @@ class Part:
     source: str
     target: str
     pairs: Path
+    beam: int
 
     def lines(self) -> list[str]:
         with self.text.open(encoding="utf-8", newline="\n") as stream:
@@ -35,10 +36,12 @@ class Part:
 
 
 def translate_texts(
-    texts: Mapping[tuple[str, str], Path], models: Mapping[tuple[str, str], Path], folder: Path
+    texts: Mapping[tuple[str, str], Path], models: Mapping[tuple[str, str], Path], folder: Path, beam: int
 ) -> None:
-    """Translate a file per direction greedily; `folder` receives `de-en.tsv` and so on, English first."""
-    parts = {direction: list(_parts(texts[direction], model, direction, folder)) for direction, model in models.items()}
+    """Translate a file per direction; `folder` receives `de-en.tsv` and so on, English first."""
+    parts = {
+        direction: list(_parts(texts[direction], model, direction, folder, beam)) for direction, model in models.items()
+    }
     waiting = [part for listed in parts.values() for part in listed if not part.pairs.exists()]
     (folder / "parts").mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
@@ -54,19 +57,19 @@ def translate_texts(
         print(f"{source}-{target}: {kept:,} translations kept", flush=True)
 
 
-def _parts(text: Path, model: Path, direction: tuple[str, str], folder: Path) -> Iterator[Part]:
+def _parts(text: Path, model: Path, direction: tuple[str, str], folder: Path, beam: int) -> Iterator[Part]:
     with text.open("rb") as stream:
         count = sum(1 for _ in stream)
     for start in range(0, count, PART):
         name = f"{'-'.join(direction)}-{start // PART:04}.tsv"
-        yield Part(text, start, model, *direction, folder / "parts" / name)
+        yield Part(text, start, model, *direction, folder / "parts" / name, beam)
 
 
 def _translate(part: Part) -> None:
     translator, texts = _translator(part.model), part.lines()
     languages = (part.source, part.target) if len(translator.directions) > 1 else (None, None)
     # What a repair would concern is dropped.
-    found = translator.translate(texts, source=languages[0], target=languages[1], beam=1, repair=False)
+    found = translator.translate(texts, source=languages[0], target=languages[1], beam=part.beam, repair=False)
     good = good_pairs(texts, [each.text for each in found], [each.score for each in found])
     unfinished = part.pairs.with_suffix(".unfinished")
     write_pairs(unfinished, good if part.source == "en" else ((other, text) for text, other in good))

@@ -70,8 +70,9 @@ def test_the_worst_scores_are_dropped(scripts: Any) -> None:
     assert len(dropped) == 5
 
 
+@pytest.mark.parametrize("beam", [1, 4])
 def test_texts_are_translated_in_parts_and_english_comes_first(
-    scripts: Any, small_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    beam: int, scripts: Any, small_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import translated  # type: ignore[import-not-found]
 
@@ -81,7 +82,7 @@ def test_texts_are_translated_in_parts_and_english_comes_first(
     texts = {("en", "de"): tmp_path / "en-de.en", ("de", "en"): tmp_path / "de-en.de"}
     for column, text in enumerate(texts.values()):
         scripts.write_lines(text, [pair[column] for pair in taught])
-    translated.translate_texts(texts, dict.fromkeys(texts, small_folder), tmp_path / "made")
+    translated.translate_texts(texts, dict.fromkeys(texts, small_folder), tmp_path / "made", beam)
     for pair in ("en-de", "de-en"):
         found = scripts.read_pairs(tmp_path / "made" / f"{pair}.tsv")
         assert len(found) >= 2  # the worst of a part may be left out
@@ -114,6 +115,17 @@ def test_everyday_sentences_of_all_languages_are_translated(scripts: Any, tmp_pa
     assert len(scripts.english_text(tmp_path, 1)) == 1 + len(everyday)
 
 
+def test_speeches_are_translated_from_and_into_french_only(scripts: Any, tmp_path: Path) -> None:
+    at = scripts.Folders(tmp_path / "data", tmp_path / "opus", tmp_path / "work")
+    scripts.write_pairs(at.parliament("de"), [("A speech.", "Eine Rede.")])
+    scripts.write_pairs(at.parliament("fr"), [("Another one.", "Une autre.")])
+    scripts.make_texts(at)
+    texts = {pair: at.text(pair).read_text("utf-8") for pair in scripts.DIRECTIONS}
+    assert texts.pop(("en", "fr")) == "A speech.\n"
+    assert texts.pop(("fr", "en")) == "Une autre.\n"
+    assert set(texts.values()) == {""}
+
+
 def test_the_phrasebook_has_pairs_of_all_languages(scripts: Any) -> None:
     found = {(left, right): dict(pairs) for left, right, pairs in scripts.pairs.phrasebook()}
     assert {*found} == {*combinations(("en", "de", "fr", "it", "hi"), 2)}
@@ -142,7 +154,7 @@ def test_two_languages_meet_at_the_same_english_line(scripts: Any, tmp_path: Pat
     made = work / "translations-1"
     scripts.write_pairs(made / "en-it.tsv", [("I slept.", "Ho dormito."), ("Unknown.", "Ignoto.")])
     scripts.write_pairs(made / "en-de.tsv", [("I slept.", "Made by a machine.")])
-    found = {(left, right): pairs for left, right, pairs in scripts.cross_pairs(data, work)}
+    found = {(left, right): pairs for left, right, pairs in scripts.cross_pairs(data, work, "translations-1")}
     assert found["de", "fr"] == [("Ich schlief.", "J'ai dormi.")]
     assert found["de", "it"] == [("Ich schlief.", "Ho dormito.")]
     assert found["fr", "hi"] == []
