@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -127,3 +129,10 @@ def test_a_very_long_word_takes_few_calls() -> None:
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(ConfigError):
         cut(Piece("one"), len, 0)
+
+
+def test_a_long_text_without_spaces_takes_no_more_time_per_sentence() -> None:
+    sentence = "这是一个句子。"
+    start = time.process_time()
+    assert [piece.text for piece in split(sentence * 100_000)] == [sentence] * 100_000
+    assert time.process_time() - start < 5

@@ -88,12 +88,14 @@ def _split(text: str) -> Iterator[Piece]:
         if part.start() < start:
             continue  # in a divider
         if not part.group().isspace():
-            word = (last if _SPACED_CLOSERS.fullmatch(part.group()) else "") + part.group()
-            for end in _UNSPACED_END.finditer(part.group()):
-                if end.end() < len(part.group()):  # else the space after the word decides
-                    word = part.group()[end.end() :]
-                    yield Piece(text[start : part.end() - len(word)])
-                    start = part.end() - len(word)
+            for end in _UNSPACED_END.finditer(text, part.start(), part.end()):
+                if end.end() < part.end():  # else the space after the word decides
+                    yield Piece(text[start : end.end()])
+                    start = end.end()
+            if start > part.start():
+                word = text[start : part.end()]
+            else:
+                word = (last if _SPACED_CLOSERS.fullmatch(part.group()) else "") + part.group()
             last = word
         elif word and (divider := DIVIDER.match(text, part.start())):
             yield Piece(text[start : part.start()], divider.group())
