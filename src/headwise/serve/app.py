@@ -68,7 +68,7 @@ def make_app(service: Service) -> ASGIApp:
     handlers = {ServiceError: render, HTTPException: render, Exception: render}  # the last is raised again, and logged
     app: ASGIApp = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     if origins := [each.strip() for each in service.settings.cors.split(",") if each.strip()]:
-        app = CORSMiddleware(app, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
+        app = CORSMiddleware(app, allow_origins=origins, allow_methods=["GET", "POST", "DELETE"], allow_headers=["*"])
     settings = service.settings
     return Edge(app, service.counters, settings.bodies_total * MEGABYTE, log_texts=settings.log_texts)
 

@@ -1,5 +1,6 @@
 """Failures at the edge of the application: JSON for the client, and where they happened for the log."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from starlette.testclient import TestClient
 from headwise.serve.app import make_app
 from headwise.serve.service import Service
 from headwise.serve.settings import ServeSettings
+from tests.serve.conftest import ready_client
 
 
 @pytest.mark.parametrize(
@@ -44,3 +46,16 @@ def test_the_bodies_of_all_requests_together_have_a_limit(small_folder: Path, tm
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
         assert "too much is being sent" in answer.json()["error"]
     assert service.counters.refusals["bodies"] == 3
+
+
+@pytest.mark.parametrize(("origin", "allowed"), [("https://a.example", True), ("https://b.example", False)])
+def test_pages_of_named_origins_may_use_every_method(
+    shared_service: Service, tmp_path: Path, origin: str, allowed: bool
+) -> None:
+    settings = replace(shared_service.settings, state=str(tmp_path), cors="https://a.example")
+    with ready_client(Service(settings)) as client:
+        for method in ("GET", "POST", "DELETE"):
+            headers = {"Origin": origin, "Access-Control-Request-Method": method}
+            answer = client.options("/v2/glossaries/1", headers=headers)
+            assert (answer.status_code == 200) is allowed
+            assert (answer.headers.get("access-control-allow-origin") == origin) is allowed
