@@ -42,7 +42,9 @@ def tables(folder: Path) -> shortlist.Shortlists:
 
 @needs_native
 def test_it_is_made_and_used(model: Path, pairs: str, tmp_path: Path, capsys: Capture) -> None:
-    said = ok(capsys, "shortlist", model, "--pairs", pairs)
+    assert main(["shortlist", str(model), "--pairs", pairs]) == 0
+    said, notes = capsys.readouterr()
+    assert "done already" not in notes
     assert f"wrote {model / FILE}" in said
     assert "learnt from 98 pairs" in said
     assert "on 10 held-out pairs" in said

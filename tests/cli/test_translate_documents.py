@@ -72,6 +72,9 @@ def test_mistakes(model: Path, capsys: Capture) -> None:
     Path("empty").mkdir()
     assert "give either documents or texts" in wrong(capsys, "translate", "--model", model, "a.po", "The cat")
     assert "--scores is for lines of text" in wrong(capsys, "translate", "--model", model, "a.po", "--scores")
+    assert "a.po is none" in wrong(capsys, "translate", "--model", model, "a.po", "--columns", "text")
+    for option in (["--columns", "text"], ["--again"]):
+        assert "is for documents" in wrong(capsys, "translate", "--model", model, "The cat", *option)
     assert "is a folder without documents" in wrong(capsys, "translate", "--model", model, "empty/")
     assert "is written as .po" in wrong(capsys, "translate", "--model", model, "a.po", "--output", "a.docx")
     lines_file(Path("file"), ["x"])

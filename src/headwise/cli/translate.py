@@ -26,7 +26,12 @@ from headwise.cli.options import (
 )
 from headwise.cli.report_terms import check_glossary, report_terms
 from headwise.cli.shard import add_shard, launched, own_device, run_resumable, share_of
-from headwise.cli.translate_documents import add_document_options, given_documents, translate_given_documents
+from headwise.cli.translate_documents import (
+    add_document_options,
+    given_documents,
+    refuse_document_options,
+    translate_given_documents,
+)
 from headwise.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -136,6 +141,7 @@ def run_translate(args: argparse.Namespace) -> int:
     )
     if documents := given_documents(args):
         return translate_given_documents(args, documents, options)
+    refuse_document_options(args)
     if is_file_to_file(args):
         return translate_file(args, options)
     if args.shard or launched():

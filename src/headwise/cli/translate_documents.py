@@ -32,6 +32,13 @@ def add_document_options(command: argparse.ArgumentParser) -> None:
     )
 
 
+def refuse_document_options(args: argparse.Namespace) -> None:
+    """Refuse options that have no meaning for texts and lines."""
+    for name, value in {"--columns": args.columns, "--again": args.again}.items():
+        if value:
+            raise ConfigError(f"{name} is for documents, not for lines of text")
+
+
 def given_documents(args: argparse.Namespace) -> list[Path]:
     """The documents and folders among the arguments; none if texts or lines are to be translated."""
     from headwise.documents.formats.format_table import is_document
@@ -66,6 +73,7 @@ def is_path(text: str) -> bool:
 
 
 def translate_given_documents(args: argparse.Namespace, paths: list[Path], options: "TranslateOptions") -> int:
+    from headwise.documents.formats.format_table import format_of
     from headwise.documents.translate_document import DocumentOptions
     from headwise.documents.translate_files import plan_documents, translate_documents
     from headwise.interrupt import StopRequest
@@ -81,6 +89,8 @@ def translate_given_documents(args: argparse.Namespace, paths: list[Path], optio
     if plan.skipped:
         say(f"{len(plan.skipped):,} other files are left out ({plan.skipped[0].name} first)")
     columns = tuple(name.strip() for name in args.columns.split(",") if name.strip())
+    if columns and not any(format_of(pair.input.name).by_columns for pair in plan.pairs):
+        raise ConfigError(f"--columns is for CSV and TSV files: {plan.pairs[0].input} is none")
     chosen = DocumentOptions(args.source_language, target, options, args.again, columns)
     failed = 0
     with StopRequest() as stop, _Progress(len(plan.pairs)) as progress:

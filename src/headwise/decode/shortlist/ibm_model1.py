@@ -103,6 +103,7 @@ def lexical_table(
         done += 1
         progress(done, total)
 
+    progress(done, total)
     learner.count(step)
     for _ in range(iterations):
         learner.improve(step)

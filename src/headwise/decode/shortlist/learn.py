@@ -104,6 +104,7 @@ def predict_first_tokens(
     vocabulary = tokenizer.size
     tokens = [token for token in range(vocabulary) if not tokenizer.is_special(token)]
     found = np.full((vocabulary, count), -1, np.int64)
+    progress(0, len(tokens))
     for first in range(0, len(tokens), PREDICTION_BATCH):
         some = tokens[first : first + PREDICTION_BATCH]
         begun = translator._first_tokens([[token] for token in some], count, *direction)
