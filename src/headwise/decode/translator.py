@@ -325,6 +325,7 @@ class Translator:
         options: TranslateOptions,
         progress: Callable[[int], None] | None,
     ) -> list[Translation]:
+        lengths = [len(text) for text in texts]
         texts = [self._framer.readable.of(text) for text in texts]
         recase = options.recase and not prefix
         nouns = short_code(frame.direction[0]) in CAPITAL_NOUNS
@@ -350,7 +351,7 @@ class Translator:
         again = partial(self._candidates, frame=frame, progress=None)
         second = second_search(again, self._sentences, self._framer, frame, self._kept_words, (prefix, forced), options)
         if options.repair and options.sampling is None:
-            found = repair_texts(parts, found, second)
+            found = repair_texts(parts, lengths, found, second)
         if terms:
             search = EngineTermSearch(again, self._sentences, frame, second, options, self.task.terms)
             found = use_terms(parts, found, terms, search)

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from headwise.decode.repair.repair import SourceSentence, repair
+from headwise.decode.repair.repair import SourceSentence, repair, repair_texts
 from headwise.decode.repair.second_search import SecondSearch
 from headwise.decode.search.options import SamplingOptions
+from headwise.decode.text_parts import TextPart
 from headwise.decode.translation import Translation
 from headwise.decode.translator import Translator
 from headwise.text.numbers import missing_runs
@@ -171,6 +172,17 @@ def test_many_short_parts_are_not_far_longer_together() -> None:
     text = "\n".join("abcdefgh" * 40)
     found = translator().translate(text)
     assert len(found.text) <= 3 * len(text)
+
+
+@pytest.mark.parametrize("texts", [["ﷺ" * 10], ["ﷺ" * 5, "ﷺ" * 5]])
+def test_a_readable_form_that_is_longer_than_its_text_allows_no_more(texts: list[str]) -> None:
+    """For a model without Arabic ligatures each of them becomes eighteen characters."""
+    readable = [TextPart(text.replace("ﷺ", "salla allahu alaih"), "", []) for text in texts]
+    model, long = Model(lambda text: [text]), " ".join(["wort"] * 30)
+    found = repair_texts([readable], [10], [candidates(long) for _ in readable], model.second())
+    assert 20 <= sum(len(each[0].text) for each in found) <= 30
+    enough = repair_texts([readable], [180], [candidates(long) for _ in readable], model.second())
+    assert [each[0].text for each in enough] == [long] * len(readable)
 
 
 def test_samples_are_never_repaired() -> None:

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from headwise.decode.repair.kept_words import lost_words
-from headwise.decode.repair.length_guard import cut_to, has_loop, longest_allowed, longest_ratio, without_loops
+from headwise.decode.repair.length_guard import (
+    SHORTEST_LIMIT,
+    cut_to,
+    has_loop,
+    longest_allowed,
+    longest_ratio,
+    without_loops,
+)
 from headwise.decode.repair.second_search import Candidates, SecondSearch
 from headwise.decode.repair.stand_ins import (
     Substituted,
@@ -86,16 +93,23 @@ def is_punctuation(text: str) -> bool:
 
 
 def repair_texts(
-    texts: Sequence[Sequence[TextPart]], found: list[Candidates], second: SecondSearch
+    texts: Sequence[Sequence[TextPart]], lengths: Sequence[int], found: list[Candidates], second: SecondSearch
 ) -> list[Candidates]:
-    """The candidates of the parts of all texts, one after the other, repaired."""
+    """The candidates of the parts of all texts, one after the other, repaired.
+
+    `lengths` are those of the texts as they were given, in characters: a readable form may be longer.
+    """
     sentences = [
         SourceSentence(part.text, place == 0, second.kept(part.text))
         for parts in texts
         for place, part in enumerate(parts)
     ]
     repaired = iter(repair(sentences, found, second))
-    return [each for parts in texts for each in _shorten_parts(parts, [next(repaired) for _ in parts], second)]
+    return [
+        each
+        for parts, length in zip(texts, lengths, strict=True)
+        for each in _shorten_parts(parts, length, [next(repaired) for _ in parts], second)
+    ]
 
 
 def repair(sentences: Sequence[SourceSentence], found: list[Candidates], second: SecondSearch) -> list[Candidates]:
@@ -149,14 +163,21 @@ def _is_due(attempt: Attempt, fault: Fault, sentence: SourceSentence, first: Tra
     return (first.complete and has_letters) or attempt in (_in_pieces, _copied)  # what is cut could lose digits
 
 
-def _shorten_parts(parts: Sequence[TextPart], found: list[Candidates], second: SecondSearch) -> list[Candidates]:
+def _shorten_parts(
+    parts: Sequence[TextPart], length: int, found: list[Candidates], second: SecondSearch
+) -> list[Candidates]:
     """The candidates of the parts of one text, cut where all together would be far longer than the text.
 
     Each short part may be longer than three times its source, but not hundreds of them one after the other.
     """
+    if not parts:
+        return found
     ratio, room = longest_ratio(second.direction[0]), len(second.prefix)
-    limits = [ratio * len(part.text) + (0 if place else room) for place, part in enumerate(parts)]
-    if len(parts) < 2 or sum(len(each[0].text) for each in found) <= sum(limits):
+    share = min(1.0, length / sum(len(part.text) for part in parts))  # of the readable form that counts
+    limits = [int(ratio * share * len(part.text)) + (0 if place else room) for place, part in enumerate(parts)]
+    if len(parts) == 1:
+        limits = [max(limits[0], SHORTEST_LIMIT + room)]
+    if sum(len(each[0].text) for each in found) <= sum(limits):
         return found
     return [
         [_cut_part(part.text, best, limit, second), *others]
