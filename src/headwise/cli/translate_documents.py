@@ -32,13 +32,6 @@ def add_document_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def refuse_document_options(args: argparse.Namespace) -> None:
-    """Refuse options that have no meaning for texts and lines."""
-    for name, value in {"--columns": args.columns, "--again": args.again}.items():
-        if value:
-            raise ConfigError(f"{name} is for documents, not for lines of text")
-
-
 def given_documents(args: argparse.Namespace) -> list[Path]:
     """The documents and folders among the arguments; none if texts or lines are to be translated."""
     from headwise.documents.formats.format_table import is_document
@@ -166,8 +159,18 @@ def refuse_line_options(args: argparse.Namespace) -> None:
         "--candidates": args.candidates > 1,
         "--shard": args.shard,
     }
-    for name, value in given.items():
-        if value:
-            raise ConfigError(f"{name} is for lines of text, not for documents")
+    _refuse(given, "is for lines of text, not for documents")
     if launched():
         raise ConfigError("a document is translated by one process: start the command without torchrun")
+
+
+def refuse_document_options(args: argparse.Namespace) -> None:
+    """Refuse options that have no meaning for texts and lines."""
+    _refuse({"--columns": args.columns, "--again": args.again}, "is for documents, not for lines of text")
+
+
+def _refuse(options: dict[str, object], why: str) -> None:
+    """Refuse the options that were given."""
+    for name, value in options.items():
+        if value:
+            raise ConfigError(f"{name} {why}")
