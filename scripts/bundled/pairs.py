@@ -90,7 +90,10 @@ def read_pairs(path: Path) -> list[tuple[str, str]]:
 
 
 def cross_pairs(data: Path, work: Path, translations: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """Pairs of two languages other than English, which are translations of the same English line."""
+    """Pairs of two languages other than English, which are translations of the same English line.
+
+    `translations` names the folder in `work` that has those by the model itself.
+    """
     parliament: dict[str, dict[str, str]] = {}
     for language in LANGUAGES:
         for english, other in read_pairs(work / "parliament" / f"en-{language}.tsv"):
